@@ -1,0 +1,11 @@
+/**
+ * The host as a device: memory, lanes as threads, tiles computed by OpenBLAS, and the transport
+ * through shared memory. It exports nothing; all of it is found as services.
+ */
+module org.mkernel.kernels.host {
+  requires org.mkernel.api;
+  requires org.apache.logging.log4j;
+  requires org.bytedeco.javacpp;
+  requires org.bytedeco.openblas;
+  requires static org.jspecify;
+}
