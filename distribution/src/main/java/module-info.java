@@ -10,7 +10,4 @@ module org.mkernel.cli {
   requires org.apache.logging.log4j;
   requires tools.jackson.core;
   requires static org.jspecify;
-
-  opens org.mkernel.cli to
-      info.picocli;
 }
