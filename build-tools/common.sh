@@ -42,6 +42,13 @@ source_digest() {
   )
 }
 
+# Says whether the image was built from the sources with digest $1.
+image_is_fresh() {
+  local digest=''
+  { read -r digest < "$root/distribution/target/mkernel.digest"; } 2>/dev/null || true
+  [ "$digest" = "$1" ] && [ -x "$root/distribution/target/mkernel/bin/mkernel" ]
+}
+
 # Runs one build at a time in this checkout; whoever comes second waits, and says so.
 lock_checkout() {
   exec 9<"$root/pom.xml"
