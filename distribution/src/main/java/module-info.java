@@ -1,7 +1,7 @@
 /**
  * The {@code mkernel} command. It reads options and files, calls the API as any embedder would, and
- * prints reports. How an operation works belongs elsewhere: the command knows operators by what their
- * providers say of themselves.
+ * prints reports. How an operation works belongs elsewhere: the command knows operators by what
+ * their providers say of themselves.
  */
 module org.mkernel.cli {
   requires org.mkernel.api;

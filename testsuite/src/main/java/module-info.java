@@ -1,6 +1,6 @@
 /**
- * Requires every module of mkernel, so that tests see them together as an embedder does. There is no
- * code here, only tests: of rules between modules, and of what crosses them.
+ * Requires every module of mkernel, so that tests see them together as an embedder does. There is
+ * no code here, only tests: of rules between modules, and of what crosses them.
  */
 module org.mkernel.testsuite {
   requires org.mkernel.api;
