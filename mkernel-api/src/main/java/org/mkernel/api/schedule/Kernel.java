@@ -1,0 +1,50 @@
+package org.mkernel.api.schedule;
+
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What a compute task calls: a kind that some kernel set offers, and what is fixed for all tasks that
+ * share it.
+ *
+ * @param kind a name with its owner's prefix, as {@code mkernel.gemm}
+ * @param attributes constants, sorted by name
+ */
+public record Kernel(String kind, Map<String, String> attributes) {
+
+  /** The product of streams 0 (rows × k) and 1 (k × columns), summed over their parts. */
+  public static final String GEMM = "mkernel.gemm";
+
+  /** Attribute of {@link #GEMM}: stream 1 holds columns × k. Values {@code true}, {@code false}. */
+  public static final String TRANSPOSE_B = "transposeB";
+
+  /** Attribute of {@link #GEMM}: stream 2 is one row that is added to each row. */
+  public static final String BIAS = "bias";
+
+  /** Attribute of {@link #GEMM}: the label of an {@link org.mkernel.api.Activation}. */
+  public static final String ACTIVATION = "activation";
+
+  /** Copies stream 0 to the output, which has the same shape. */
+  public static final String COPY = "mkernel.copy";
+
+  /** Copies the attributes. */
+  public Kernel {
+    attributes = Map.copyOf(attributes);
+  }
+
+  /**
+   * An attribute.
+   *
+   * @param name its name
+   * @param otherwise the value when it is absent
+   * @return its value
+   */
+  public String attribute(String name, String otherwise) {
+    return attributes.getOrDefault(name, otherwise);
+  }
+
+  @Override
+  public String toString() {
+    return kind + new TreeMap<>(attributes);
+  }
+}
