@@ -42,6 +42,18 @@ source_digest() {
   )
 }
 
+# Prints the folder where Maven keeps its downloads: in the home folder of the user, as Java sees it,
+# or in the checkout where that cannot be written.
+maven_repository() {
+  local home
+  home=$(getent passwd "$(id -u)" | cut -d: -f6) || true
+  if mkdir -p "${home:-/nonexistent}/.m2/repository" 2>/dev/null && [ -w "$home/.m2/repository" ]; then
+    printf '%s\n' "$home/.m2/repository"
+  else
+    printf '%s\n' "$root/.m2/repository"
+  fi
+}
+
 # Says whether the image was built from the sources with digest $1.
 image_is_fresh() {
   local digest=''
