@@ -44,6 +44,11 @@ public record BufferSpec(
     }
   }
 
+  /**
+   * The sizes of one slot.
+   *
+   * @return a copy, by rank
+   */
   @Override
   public long[] bytes() {
     return bytes.clone();

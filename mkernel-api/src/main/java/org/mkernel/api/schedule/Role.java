@@ -15,6 +15,11 @@ public record Role(String name, boolean compute, boolean readyFirst, int[] pools
     pools = pools.clone();
   }
 
+  /**
+   * The pools.
+   *
+   * @return a copy
+   */
   @Override
   public int[] pools() {
     return pools.clone();
