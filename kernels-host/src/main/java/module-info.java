@@ -8,4 +8,6 @@ module org.mkernel.kernels.host {
   requires org.bytedeco.javacpp;
   requires org.bytedeco.openblas;
   requires static org.jspecify;
+
+  uses org.mkernel.api.spi.Natives;
 }
