@@ -18,7 +18,11 @@ final class WriteServices {
     try (InputStream in = Files.newInputStream(classes.resolve("module-info.class"))) {
       module = ModuleDescriptor.read(in);
     }
-    Path services = Files.createDirectories(classes.resolve("META-INF/services"));
+    Path services = classes.resolve("META-INF/services");
+    if (module.provides().isEmpty() && !Files.exists(services)) {
+      return;
+    }
+    Files.createDirectories(services);
     try (DirectoryStream<Path> stale = Files.newDirectoryStream(services)) {
       for (Path file : stale) {
         Files.delete(file);
