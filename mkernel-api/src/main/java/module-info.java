@@ -1,7 +1,7 @@
 /**
- * The API of mkernel: what embedders call ({@link org.mkernel.api}), the model of a schedule ({@link
- * org.mkernel.api.schedule}) and what plug-ins implement ({@link org.mkernel.api.spi}). It requires
- * the base module only, and knows no device, no network and no implementation.
+ * The API of mkernel: what embedders call ({@link org.mkernel.api}), the model of a schedule
+ * ({@link org.mkernel.api.schedule}) and what plug-ins implement ({@link org.mkernel.api.spi}). It
+ * requires the base module only, and knows no device, no network and no implementation.
  */
 module org.mkernel.api {
   requires static org.jspecify;

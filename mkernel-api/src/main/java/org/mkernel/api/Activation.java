@@ -48,7 +48,7 @@ public enum Activation {
   public double apply(double x) {
     return switch (this) {
       case NONE -> x;
-      case RELU -> x > 0 || x != x ? x : 0.0;
+      case RELU -> x > 0 || Double.isNaN(x) ? x : 0.0;
       case GELU -> 0.5 * x * erfc(-x / Math.sqrt(2));
       case SILU -> x / (1 + Math.exp(-x));
     };

@@ -33,8 +33,7 @@ public interface Collective {
    * @param options options by name
    * @return the operation
    */
-  static Collective of(
-      String operator, Map<String, Tensor> operands, Map<String, String> options) {
+  static Collective of(String operator, Map<String, Tensor> operands, Map<String, String> options) {
     return new GenericCollective(operator, Map.copyOf(operands), Map.copyOf(options));
   }
 }

@@ -10,9 +10,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * Settings. Immutable: each method returns a changed copy. The same setting has one name everywhere:
- * {@code deadline} is {@link #deadline}, the option {@code --deadline} and the variable {@code
- * MKERNEL_DEADLINE}.
+ * Settings. Immutable: each method returns a changed copy. The same setting has one name
+ * everywhere: {@code deadline} is {@link #deadline}, the option {@code --deadline} and the variable
+ * {@code MKERNEL_DEADLINE}.
  */
 public final class Config {
   private static final String PREFIX = "MKERNEL_";
@@ -52,17 +52,16 @@ public final class Config {
    */
   public static Config from(Map<String, String> environment) {
     Map<String, String> options = new HashMap<>();
-    environment.forEach(
-        (name, value) -> {
-          if (name.startsWith(PREFIX)) {
-            options.put(
-                name.substring(PREFIX.length())
-                    .toLowerCase(Locale.ROOT)
-                    .replace("__", ".")
-                    .replace('_', '-'),
-                value);
-          }
-        });
+    environment.forEach((name, value) -> {
+      if (name.startsWith(PREFIX)) {
+        options.put(
+            name.substring(PREFIX.length())
+                .toLowerCase(Locale.ROOT)
+                .replace("__", ".")
+                .replace('_', '-'),
+            value);
+      }
+    });
     return new Config(options, defaults().threads);
   }
 

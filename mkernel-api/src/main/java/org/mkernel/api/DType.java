@@ -4,7 +4,9 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/** The type of a tensor's elements. Products and sums are accumulated in {@link #F32} in any case. */
+/**
+ * The type of a tensor's elements. Products and sums are accumulated in {@link #F32} in any case.
+ */
 public enum DType {
   /** IEEE 754 binary32. */
   F32(4, 24),
@@ -64,8 +66,7 @@ public enum DType {
     throw new UsageException(
         "dtype is \"%s\"; allowed are %s"
             .formatted(
-                name,
-                Arrays.stream(values()).map(DType::label).collect(Collectors.joining(", "))));
+                name, Arrays.stream(values()).map(DType::label).collect(Collectors.joining(", "))));
   }
 
   /**
@@ -94,7 +95,7 @@ public enum DType {
       case F16 -> Float.floatToFloat16(value) & 0xffff;
       case BF16 -> {
         int bits = Float.floatToRawIntBits(value);
-        yield value != value
+        yield Float.isNaN(value)
             ? (bits >>> 16) | 0x40
             : (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
       }

@@ -2,6 +2,5 @@ package org.mkernel.api;
 
 import java.util.Map;
 
-record GenericCollective(
-    String operator, Map<String, Tensor> operands, Map<String, String> options)
+record GenericCollective(String operator, Map<String, Tensor> operands, Map<String, String> options)
     implements Collective {}

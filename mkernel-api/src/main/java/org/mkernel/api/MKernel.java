@@ -22,13 +22,12 @@ public interface MKernel extends AutoCloseable {
             : ServiceLoader.load(layer, RuntimeProvider.class);
     return loader
         .findFirst()
-        .orElseThrow(
-            () ->
-                new UnavailableException(
-                    "no runtime of mkernel was found",
-                    Failure.remedy(
-                        "put mkernel-runtime on the module path or class path, with a collective and"
-                            + " a device such as mkernel-collectives and mkernel-kernels-host")))
+        .orElseThrow(() ->
+            new UnavailableException(
+                "no runtime of mkernel was found",
+                Failure.remedy(
+                    "put mkernel-runtime on the module path or class path, with a collective and"
+                        + " a device such as mkernel-collectives and mkernel-kernels-host")))
         .open(config);
   }
 
@@ -41,8 +40,8 @@ public interface MKernel extends AutoCloseable {
   World join();
 
   /**
-   * Makes a world in this process, for tests, tools and embedding without a network: between its nodes
-   * traffic goes through an emulated NIC unless a transport was set.
+   * Makes a world in this process, for tests, tools and embedding without a network: between its
+   * nodes traffic goes through an emulated NIC unless a transport was set.
    *
    * @param nodes nodes, at least 1
    * @param ranksPerNode ranks on each, at least 1

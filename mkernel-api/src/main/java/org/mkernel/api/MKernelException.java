@@ -3,7 +3,9 @@ package org.mkernel.api;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** What every failure of mkernel is a kind of. The message says all; {@link #failure()} its parts. */
+/**
+ * What every failure of mkernel is a kind of. The message says all; {@link #failure()} its parts.
+ */
 public abstract class MKernelException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

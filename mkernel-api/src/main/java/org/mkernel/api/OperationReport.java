@@ -52,8 +52,10 @@ public record OperationReport(
   public String toString() {
     StringBuilder text = new StringBuilder();
     text.append(operator).append(" on ").append(device);
-    intra.ifPresent(c -> text.append("\n  inside a node: ").append(c.name()).append(": ").append(c.reason()));
-    inter.ifPresent(c -> text.append("\n  between nodes: ").append(c.name()).append(": ").append(c.reason()));
+    intra.ifPresent(
+        c -> text.append("\n  inside a node: ").append(c.name()).append(": ").append(c.reason()));
+    inter.ifPresent(
+        c -> text.append("\n  between nodes: ").append(c.name()).append(": ").append(c.reason()));
     text.append("\n  %d tasks, lanes %s".formatted(tasks, String.join(", ", lanes)));
     text.append(
         "\n  bytes each launch: %d inside nodes, %d between".formatted(intraBytes, interBytes));

@@ -62,8 +62,8 @@ public interface Rank {
   Tensor borrow(long address, DType dtype, long rows, long columns, long pitch);
 
   /**
-   * Prepares an operation: plans, checks, registers memory and connects. Collective; it does all that
-   * can block or allocate and ends in a barrier.
+   * Prepares an operation: plans, checks, registers memory and connects. Collective; it does all
+   * that can block or allocate and ends in a barrier.
    *
    * @param collective operator, operands and options
    * @return the operation; closed with the world at the latest

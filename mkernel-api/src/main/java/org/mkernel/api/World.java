@@ -6,8 +6,8 @@ import java.util.function.Consumer;
 import org.mkernel.api.schedule.Topology;
 
 /**
- * Ranks that run operations together. After a failure it is dead: every call throws the cause; close
- * it and join anew.
+ * Ranks that run operations together. After a failure it is dead: every call throws the cause;
+ * close it and join anew.
  */
 public interface World extends AutoCloseable {
   /**
@@ -50,8 +50,8 @@ public interface World extends AutoCloseable {
   Optional<MKernelException> failure();
 
   /**
-   * Closes operations, tensors and connections. An operation in flight is aborted. Closing twice does
-   * nothing.
+   * Closes operations, tensors and connections. An operation in flight is aborted. Closing twice
+   * does nothing.
    */
   @Override
   void close();

@@ -7,8 +7,8 @@ import org.mkernel.api.UsageException;
  * A buffer that every rank has under one name and number. An operand belongs to the caller and may
  * differ in size between ranks; a workspace belongs to the operation and is symmetric.
  *
- * <p>A buffer of depth d has d slots; epoch e uses slot e mod d, and a remote write in epoch e waits
- * for its owner to have entered epoch e − d + 1.
+ * <p>A buffer of depth d has d slots; epoch e uses slot e mod d, and a remote write in epoch e
+ * waits for its owner to have entered epoch e − d + 1.
  *
  * @param index its number, from 0
  * @param name its name, unique in the schedule
@@ -17,8 +17,7 @@ import org.mkernel.api.UsageException;
  * @param bytes the size of one slot on each rank, in bytes
  * @param depth the number of slots; 1 for operands
  */
-public record BufferSpec(
-    int index, String name, Use use, DType dtype, long[] bytes, int depth) {
+public record BufferSpec(int index, String name, Use use, DType dtype, long[] bytes, int depth) {
 
   /** Whose a buffer is and what happens to it. */
   public enum Use {
@@ -35,7 +34,8 @@ public record BufferSpec(
     bytes = bytes.clone();
     for (long size : bytes) {
       if (size < 0) {
-        throw new UsageException("buffer %s has %d bytes; at least 0 are needed".formatted(name, size));
+        throw new UsageException(
+            "buffer %s has %d bytes; at least 0 are needed".formatted(name, size));
       }
     }
     if (depth < 1 || (use != Use.WORKSPACE && depth != 1)) {

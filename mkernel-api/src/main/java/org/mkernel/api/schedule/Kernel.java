@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What a compute task calls: a kind that some kernel set offers, and what is fixed for all tasks that
- * share it.
+ * What a compute task calls: a kind that some kernel set offers, and what is fixed for all tasks
+ * that share it.
  *
  * @param kind a name with its owner's prefix, as {@code mkernel.gemm}
  * @param attributes constants, sorted by name

@@ -9,8 +9,8 @@ import java.util.List;
  *
  * <p>A task runs so: its waits are met; it reads its streams, each part once the part's own wait is
  * met; it writes its outputs; it raises its signals. A put has one stream of one part (the source),
- * one output (the destination, on another rank), its raise 0 is the flag at the destination, and raise
- * 1, if any, is {@code done} on its own rank.
+ * one output (the destination, on another rank), its raise 0 is the flag at the destination, and
+ * raise 1, if any, is {@code done} on its own rank.
  *
  * <p>A wait wants {@code (epoch − lag) · count}, and is met when the signal is at least that.
  */

@@ -14,9 +14,9 @@ import org.mkernel.api.UsageException;
  * Writes a schedule. First what all ranks share (buffers, signals, kernels), then for each rank its
  * pools with their tasks, and its roles. Tasks are written into columns: a task costs no object.
  *
- * <p>The builder itself adds the signals {@code entered}, one flag per rank, and the tasks that raise
- * them: whoever calls {@link RankBuilder#awaitEntered} is told by that owner. Not safe for use by
- * several threads.
+ * <p>The builder itself adds the signals {@code entered}, one flag per rank, and the tasks that
+ * raise them: whoever calls {@link RankBuilder#awaitEntered} is told by that owner. Not safe for
+ * use by several threads.
  */
 public final class ScheduleBuilder {
   private static final String ENTER = "enter";
@@ -301,8 +301,7 @@ public final class ScheduleBuilder {
      * @param pitch bytes from a row to the next
      * @return its number
      */
-    public int regionOf(
-        int owner, int buffer, long offset, long rows, long rowBytes, long pitch) {
+    public int regionOf(int owner, int buffer, long offset, long rows, long rowBytes, long pitch) {
       regionRank.add(owner);
       regionBuffer.add(buffer);
       regionOffset.add(offset);

@@ -60,7 +60,9 @@ public final class Topology {
    */
   public static Topology of(int[] nodeOf) {
     int[] distinct = Arrays.stream(nodeOf).sorted().distinct().toArray();
-    if (distinct.length == 0 || distinct[0] != 0 || distinct[distinct.length - 1] >= distinct.length) {
+    if (distinct.length == 0
+        || distinct[0] != 0
+        || distinct[distinct.length - 1] >= distinct.length) {
       throw new UsageException(
           "nodes of the ranks are %s; they must be 0 … n-1, each used"
               .formatted(Arrays.toString(nodeOf)));

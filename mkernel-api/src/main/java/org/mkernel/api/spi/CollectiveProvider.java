@@ -143,8 +143,8 @@ public interface CollectiveProvider {
      * @param operand the output
      * @param row the row, from 0 in the rank's shard
      * @param values receives the exact results, before rounding to the operand's type
-     * @param magnitudes receives for each the sum of the magnitudes that were added: what a bound on
-     *     rounding errors is proportional to
+     * @param magnitudes receives for each the sum of the magnitudes that were added: what a bound
+     *     on rounding errors is proportional to
      */
     void row(int rank, String operand, long row, double[] values, double[] magnitudes);
   }

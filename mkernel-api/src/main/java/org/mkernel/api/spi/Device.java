@@ -1,6 +1,8 @@
 package org.mkernel.api.spi;
 
-/** Memory and an executor. Addresses are plain numbers; who may follow them is the device's matter. */
+/**
+ * Memory and an executor. Addresses are plain numbers; who may follow them is the device's matter.
+ */
 public interface Device extends AutoCloseable {
   /**
    * Its kind, as of its provider.

@@ -1,8 +1,8 @@
 package org.mkernel.api.spi;
 
 /**
- * Marks a module that brings native libraries. It has no function but to be a service: a module that
- * uses it makes the natives of the platform resolve without any option of the launcher.
+ * Marks a module that brings native libraries. It has no function but to be a service: a module
+ * that uses it makes the natives of the platform resolve without any option of the launcher.
  */
 public interface Natives {
   /**

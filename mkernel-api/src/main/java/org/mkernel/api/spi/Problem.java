@@ -25,12 +25,11 @@ public record Problem(
   public Problem {
     sizes = Map.copyOf(sizes);
     options = Map.copyOf(options);
-    sizes.forEach(
-        (name, size) -> {
-          if (size < 1) {
-            throw new UsageException("%s is %d; it must be at least 1".formatted(name, size));
-          }
-        });
+    sizes.forEach((name, size) -> {
+      if (size < 1) {
+        throw new UsageException("%s is %d; it must be at least 1".formatted(name, size));
+      }
+    });
   }
 
   /**

@@ -1,9 +1,9 @@
 package org.mkernel.api.spi;
 
 /**
- * A transfer as a wire prepares it once and posts it many times: {@code rows × rowBytes} from memory
- * here to memory of a peer, then the epoch as 64 bits, little endian, into a flag of that peer. The
- * flag is never seen before the bytes.
+ * A transfer as a wire prepares it once and posts it many times: {@code rows × rowBytes} from
+ * memory here to memory of a peer, then the epoch as 64 bits, little endian, into a flag of that
+ * peer. The flag is never seen before the bytes.
  *
  * @param peer the rank that receives
  * @param source where the first row lies here

@@ -8,8 +8,8 @@ import java.util.List;
  */
 public non-sealed interface Wire extends Port {
   /**
-   * Prepares the transfers of one operation. Collective: every rank of the world calls it, in the same
-   * order, and it may use the exchange of its context.
+   * Prepares the transfers of one operation. Collective: every rank of the world calls it, in the
+   * same order, and it may use the exchange of its context.
    *
    * @param operation the operation, for messages
    * @param spans memory of this rank that peers may write; span 0 holds the flags
@@ -25,7 +25,8 @@ public non-sealed interface Wire extends Port {
      *
      * @param transfer its number
      * @param epoch what the flag is raised to
-     * @return false when the queue to that peer is full: the caller parks the command and asks again
+     * @return false when the queue to that peer is full: the caller parks the command and asks
+     *     again
      */
     boolean post(int transfer, long epoch);
 
