@@ -55,9 +55,10 @@ final class ImageTest {
   }
 
   @Test
-  void startsFromAFolderWithAnOddName() throws Exception {
-    Path odd = Files.createSymbolicLink(folder.resolve("it's a $HOME"), IMAGE);
-    assertThat(run(odd.resolve("bin/mkernel").toString(), "--version").status()).isZero();
+  void startsFromACopyInAFolderWithAnOddName() throws Exception {
+    Path copy = folder.resolve("it's a $HOME");
+    assertThat(run("cp", "-a", IMAGE.toString(), copy.toString()).status()).isZero();
+    assertThat(run(copy.resolve("bin/mkernel").toString(), "--version").status()).isZero();
   }
 
   /** The natives are used where they lie: nothing is unpacked, so nobody needs a home. */
