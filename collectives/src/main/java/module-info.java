@@ -5,6 +5,11 @@
  */
 module org.mkernel.collectives {
   requires transitive org.mkernel.api;
-  requires org.apache.logging.log4j;
   requires static org.jspecify;
+
+  exports org.mkernel.collectives;
+
+  provides org.mkernel.api.spi.CollectiveProvider with
+      org.mkernel.collectives.AllGatherGemmProvider,
+      org.mkernel.collectives.AllGatherProvider;
 }

@@ -72,7 +72,7 @@ final class EmulatedAdapter {
     if (posted[peer]++ >= lostAfter[peer]) {
       return NEVER;
     }
-    free = Math.max(free, now) + bytes * nanosPerByte;
+    free = Math.max(free, (double) now) + bytes * nanosPerByte;
     return (long) free + latencyNanos;
   }
 

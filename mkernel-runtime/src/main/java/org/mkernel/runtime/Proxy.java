@@ -2,6 +2,7 @@ package org.mkernel.runtime;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.mkernel.api.spi.Abort;
 
@@ -14,7 +15,7 @@ final class Proxy {
 
   private final Abort abort;
   private volatile ProxyQueue[] queues = {};
-  private volatile long turns;
+  private final AtomicLong turns = new AtomicLong();
 
   Proxy(Abort abort) {
     this.abort = abort;
@@ -30,13 +31,8 @@ final class Proxy {
     for (ProxyQueue queue : queues) {
       work += queue.doWork(abort);
     }
-    countTurn();
+    turns.incrementAndGet();
     return work;
-  }
-
-  @SuppressWarnings("NonAtomicOperationOnVolatileField") // Only the thread of the loop writes it.
-  private void countTurn() {
-    turns++;
   }
 
   /** Whether no queue has anything due. */
@@ -64,7 +60,7 @@ final class Proxy {
     List<ProxyQueue> all = new ArrayList<>(List.of(queues));
     all.remove(queue);
     queues = all.toArray(ProxyQueue[]::new);
-    return turns + 1;
+    return turns.get() + 1;
   }
 
   /**
@@ -76,7 +72,7 @@ final class Proxy {
    */
   boolean awaitTurn(long ticket, long nanos) {
     long start = System.nanoTime();
-    while (turns < ticket) {
+    while (turns.get() < ticket) {
       if (System.nanoTime() - start > nanos) {
         return false;
       }

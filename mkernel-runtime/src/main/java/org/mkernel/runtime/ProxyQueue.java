@@ -3,6 +3,7 @@ package org.mkernel.runtime;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 import org.mkernel.api.Failure;
 import org.mkernel.api.MKernelException;
 import org.mkernel.api.MismatchException;
@@ -20,11 +21,9 @@ final class ProxyQueue implements Wire.Completions {
   /** How many commands one turn takes, so that no queue starves the others. */
   private static final int TURN_COMMANDS = 64;
 
-  private static final Runnable NOBODY = () -> {};
-
   private final int rank;
   private final String operation;
-  private final CommandSource commands;
+  private final CommandFifo fifo;
   private final Wire.Channel channel;
   private final int variants;
   private final int[] peerOf;
@@ -34,9 +33,10 @@ final class ProxyQueue implements Wire.Completions {
   private final ParkingList[] parked;
   private final long[] acceptedEpoch;
   private final boolean[] inFlight;
+  private final CommandFifo.Handler handler = this::accept;
   private final AtomicLong epoch = new AtomicLong();
   private final AtomicLong completed = new AtomicLong();
-  private volatile Runnable wake = NOBODY;
+  private volatile @Nullable Runnable wake;
   private Abort abort = new Abort();
   private boolean stopped;
 
@@ -45,7 +45,7 @@ final class ProxyQueue implements Wire.Completions {
    *
    * @param rank whose commands
    * @param operation its name, for messages
-   * @param commands where commands come from
+   * @param fifo where commands come from
    * @param channel where they go; its prepared transfers are {@code transfer · variants + epoch mod
    *     variants}
    * @param variants prepared transfers for each transfer, at least 1
@@ -57,29 +57,21 @@ final class ProxyQueue implements Wire.Completions {
   ProxyQueue(
       int rank,
       String operation,
-      CommandSource commands,
+      CommandFifo fifo,
       Wire.Channel channel,
       int variants,
       int[] peerOf,
       long[] doneAddress,
       IntFunction<String> describe) {
     this(
-        rank,
-        operation,
-        commands,
-        channel,
-        variants,
-        peerOf,
-        doneAddress,
-        describe,
-        Integer.MAX_VALUE);
+        rank, operation, fifo, channel, variants, peerOf, doneAddress, describe, Integer.MAX_VALUE);
   }
 
   /** As the other one, with parking lists of at most a given length. */
   ProxyQueue(
       int rank,
       String operation,
-      CommandSource commands,
+      CommandFifo fifo,
       Wire.Channel channel,
       int variants,
       int[] peerOf,
@@ -93,7 +85,7 @@ final class ProxyQueue implements Wire.Completions {
     }
     this.rank = rank;
     this.operation = operation;
-    this.commands = commands;
+    this.fifo = fifo;
     this.channel = channel;
     this.variants = variants;
     this.peerOf = peerOf.clone();
@@ -119,7 +111,10 @@ final class ProxyQueue implements Wire.Completions {
    */
   void enter(long next) {
     epoch.setRelease(next);
-    wake.run();
+    Runnable waking = wake;
+    if (waking != null) {
+      waking.run();
+    }
   }
 
   /** Transfers completed since the start. Any thread may ask. */
@@ -163,7 +158,7 @@ final class ProxyQueue implements Wire.Completions {
       return 1;
     }
     try {
-      return postParked() + drain() + channel.poll(this);
+      return postParked() + fifo.drain(handler, TURN_COMMANDS) + channel.poll(this);
     } catch (Throwable e) {
       // Whatever it is, the ranks that wait for these transfers must hear of it.
       world.set(failure(e));
@@ -191,22 +186,9 @@ final class ProxyQueue implements Wire.Completions {
     return posted;
   }
 
-  private int drain() {
-    int taken = 0;
-    while (taken < TURN_COMMANDS) {
-      long command = commands.peek();
-      if (command == CommandSource.NONE || !accept(command)) {
-        break;
-      }
-      commands.advance();
-      taken++;
-    }
-    return taken;
-  }
-
   /** Takes a command, unless neither its queue pair nor its parking list has room. */
   private boolean accept(long command) {
-    int transfer = commands.transfer(command);
+    int transfer = Command.transfer(command);
     long current = epoch.getAcquire();
     check(command, transfer, current);
     ParkingList list = parked[pairOf[transfer]];
@@ -226,7 +208,7 @@ final class ProxyQueue implements Wire.Completions {
       throw mismatch(
           "a command names transfer %d; there are %d".formatted(transfer, peerOf.length));
     }
-    if (!commands.isOf(command, current)) {
+    if (Command.epochTag(command) != (current & Command.EPOCH_MASK)) {
       throw mismatch(
           "a command for %s carries epoch tag %d; epoch %d is in flight"
               .formatted(describe.apply(transfer), Command.epochTag(command), current));

@@ -6,6 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.mkernel.api.Failure;
 import org.mkernel.api.PeerLostException;
 import org.mkernel.api.spi.Abort;
 
@@ -125,11 +126,12 @@ final class ProxyThread {
       }
     } catch (Throwable e) {
       // Queues handle what they throw; this is the last resort against a proxy that dies unheard.
-      abort.set(new PeerLostException("the proxy died: " + e, org.mkernel.api.Failure.UNKNOWN, e));
+      abort.set(new PeerLostException("the proxy died: " + e, Failure.UNKNOWN, e));
       throw e;
     }
   }
 
+  @SuppressWarnings("ThreadPriorityCheck") // A hint on the way to sleep; nothing relies on it.
   private void rest(int idle) {
     if (idle <= SPINS) {
       Thread.onSpinWait();
@@ -137,7 +139,7 @@ final class ProxyThread {
       Thread.yield();
     } else {
       // An interrupt is not meant for this loop, and would keep it from sleeping.
-      boolean unused = Thread.interrupted();
+      var _ = Thread.interrupted();
       LockSupport.parkNanos(this, proxy.isQuiet() ? QUIET_PARK_NANOS : DUE_PARK_NANOS);
     }
   }

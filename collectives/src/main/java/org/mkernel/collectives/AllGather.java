@@ -1,0 +1,44 @@
+package org.mkernel.collectives;
+
+import java.util.Map;
+import java.util.Objects;
+import org.mkernel.api.Collective;
+import org.mkernel.api.Tensor;
+
+/** Every rank receives the rows of all. Immutable. */
+public final class AllGather implements Collective {
+  static final String NAME = "all-gather";
+
+  private final Map<String, Tensor> operands;
+
+  private AllGather(Map<String, Tensor> operands) {
+    this.operands = operands;
+  }
+
+  /**
+   * C = all rows of A.
+   *
+   * @param a this rank's ⌈M/W⌉ × K rows; the last ranks have less, or none
+   * @param c receives M × K
+   * @return the operation
+   */
+  public static AllGather of(Tensor a, Tensor c) {
+    return new AllGather(
+        Map.of("a", Objects.requireNonNull(a, "a"), "c", Objects.requireNonNull(c, "c")));
+  }
+
+  @Override
+  public String operator() {
+    return NAME;
+  }
+
+  @Override
+  public Map<String, Tensor> operands() {
+    return operands;
+  }
+
+  @Override
+  public Map<String, String> options() {
+    return Map.of();
+  }
+}

@@ -1,0 +1,131 @@
+package org.mkernel.collectives;
+
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.mkernel.api.schedule.Kernel;
+import org.mkernel.api.schedule.Schedule;
+import org.mkernel.api.schedule.ScheduleBuilder;
+import org.mkernel.api.schedule.Topology;
+import org.mkernel.api.spi.CollectiveProvider;
+import org.mkernel.api.spi.OperandSpec;
+import org.mkernel.api.spi.OptionSpec;
+import org.mkernel.api.spi.Problem;
+
+/** The operator {@code all-gather}. Peers write into the output: there is no workspace. */
+public final class AllGatherProvider implements CollectiveProvider {
+  private static final List<OptionSpec> OPTIONS = List.of(Tuning.CHUNK_ROWS);
+
+  /** For {@link java.util.ServiceLoader}. */
+  public AllGatherProvider() {}
+
+  @Override
+  public String name() {
+    return AllGather.NAME;
+  }
+
+  @Override
+  public String description() {
+    return "C = all rows of A, on every rank";
+  }
+
+  @Override
+  public Map<String, String> sizes() {
+    Map<String, String> sizes = new LinkedHashMap<>();
+    sizes.put("m", "rows of A, all ranks together");
+    sizes.put("k", "columns of A");
+    return sizes;
+  }
+
+  @Override
+  public List<OptionSpec> options() {
+    return OPTIONS;
+  }
+
+  @Override
+  public Problem problem(Topology topology, List<Request> requests) {
+    Requests all = new Requests(name(), requests);
+    Problem problem =
+        new Problem(
+            name(),
+            topology,
+            all.dtype(),
+            Map.of("m", all.totalRows("a"), "k", all.shape(0, "a").columns()),
+            all.options());
+    all.require(operands(problem), problem.dtype());
+    return problem;
+  }
+
+  @Override
+  public List<OperandSpec> operands(Problem problem) {
+    Requests.requireOptions(name(), problem.options(), OPTIONS);
+    long m = problem.size("m");
+    long k = problem.size("k");
+    return List.of(
+        Operands.rows("a", problem, k),
+        Operands.whole("c", true, problem, new OperandSpec.Shard(0, 0, m, k)));
+  }
+
+  @Override
+  public Schedule plan(Problem problem) {
+    List<OperandSpec> operands = operands(problem);
+    Topology topology = problem.topology();
+    RowSharding sharding = RowSharding.of(problem.size("m"), topology);
+    long rowBytes = Math.multiplyExact(problem.size("k"), problem.dtype().bytes());
+    ScheduleBuilder builder = new ScheduleBuilder(name(), topology);
+    int a = builder.input("a", problem.dtype(), Operands.bytes(operands.getFirst(), problem));
+    int c = builder.output("c", problem.dtype(), Operands.bytes(operands.getLast(), problem));
+    int copy = builder.kernel(new Kernel(Kernel.COPY, Map.of()));
+    GatherPlan gather =
+        new GatherPlan(
+            builder,
+            sharding,
+            new GatherPlan.Rows(a, c, rowBytes),
+            Tuning.chunkRows(problem, sharding.block()));
+    for (int rank = 0; rank < topology.size(); rank++) {
+      gather.send(rank);
+      ScheduleBuilder.RankBuilder b = builder.rank(rank);
+      int pool = b.pool("copy");
+      for (int chunk = 0; chunk < gather.chunks(rank); chunk++) {
+        long rows = gather.rowCount(rank, chunk);
+        long to = gather.firstRow(rank, chunk) * rowBytes;
+        long from = to - sharding.first(rank) * rowBytes;
+        b.compute(copy)
+            .stream()
+            .part(b.region(a, from, rows, rowBytes, rowBytes))
+            .output(b.region(c, to, rows, rowBytes, rowBytes));
+      }
+      // A launch is over when all is here: somebody must wait for what nobody computes with.
+      for (int step = 1; step < topology.size(); step++) {
+        int source = (rank + step) % topology.size();
+        for (int chunk = 0; chunk < gather.chunks(source); chunk++) {
+          b.notifies().await(gather.arrived(source, chunk));
+        }
+      }
+      b.role("copy", true, pool);
+    }
+    return builder.build();
+  }
+
+  @Override
+  public long interNodeBytes(Problem problem) {
+    return Operands.gatheredBetweenNodes(problem);
+  }
+
+  @Override
+  public double flops(Problem problem) {
+    return 0;
+  }
+
+  @Override
+  public Reference reference(Problem problem, Inputs inputs) {
+    RowSharding sharding = RowSharding.of(problem.size("m"), problem.topology());
+    return (rank, operand, row, values, magnitudes) -> {
+      int owner = Math.toIntExact(row / sharding.block());
+      inputs.row(owner, "a", row - sharding.first(owner), values);
+      Arrays.setAll(magnitudes, column -> Math.abs(values[column]));
+    };
+  }
+
+}

@@ -1,0 +1,262 @@
+package org.mkernel.testkit;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.mkernel.api.Collective;
+import org.mkernel.api.DType;
+import org.mkernel.api.Operation;
+import org.mkernel.api.OperationReport;
+import org.mkernel.api.Rank;
+import org.mkernel.api.Tensor;
+import org.mkernel.api.World;
+import org.mkernel.api.spi.CollectiveProvider;
+import org.mkernel.api.spi.OperandSpec;
+import org.mkernel.api.spi.Problem;
+
+/**
+ * Runs any operator on inputs whose sums are exactly representable, so that each element of the
+ * outputs is either right to the last bit or wrong. Inputs are small integers that depend on the
+ * iteration; outputs are poisoned with NaN before each launch; so zeros, unwritten elements, swapped
+ * tiles and results of an earlier epoch all count as wrong.
+ */
+public final class ExactRun {
+  private static final ValueLayout.OfShort SHORT =
+      ValueLayout.JAVA_SHORT.withOrder(ByteOrder.LITTLE_ENDIAN);
+  private static final ValueLayout.OfInt INT =
+      ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+  private final World world;
+  private final CollectiveProvider provider;
+  private final Problem problem;
+  private final List<OperandSpec> operands;
+  private long seed = 1;
+  private int iterations = 2;
+  private Consumer<List<Tensor>> tamper = outputs -> {};
+
+  /**
+   * Sets up a run.
+   *
+   * @param world where to run; all its ranks are local and on the host
+   * @param provider the operator
+   * @param problem what to compute; its topology is the world's
+   */
+  public ExactRun(World world, CollectiveProvider provider, Problem problem) {
+    this.world = world;
+    this.provider = provider;
+    this.problem = problem;
+    this.operands = provider.operands(problem);
+  }
+
+  /**
+   * Sets the seed of the inputs.
+   *
+   * @param value the seed, 1 unless set
+   * @return this
+   */
+  public ExactRun seed(long value) {
+    seed = value;
+    return this;
+  }
+
+  /**
+   * Sets how often to launch, each time with other inputs.
+   *
+   * @param count at least 1; 2 unless set
+   * @return this
+   */
+  public ExactRun iterations(int count) {
+    iterations = count;
+    return this;
+  }
+
+  /**
+   * Sets something that spoils the outputs before they are checked, to see that the check fails.
+   *
+   * @param spoiler is given the outputs of one rank
+   * @return this
+   */
+  public ExactRun tamper(Consumer<List<Tensor>> spoiler) {
+    tamper = spoiler;
+    return this;
+  }
+
+  /**
+   * What a run gave.
+   *
+   * @param elements elements that were checked, of all ranks and iterations
+   * @param wrong how many were wrong
+   * @param digest SHA-256 of the outputs of the last iteration, in rank order
+   * @param report what rank 0 prepared
+   */
+  public record Result(long elements, long wrong, String digest, OperationReport report) {}
+
+  /**
+   * Runs.
+   *
+   * @return counts and digest
+   */
+  public Result run() {
+    AtomicLong elements = new AtomicLong();
+    AtomicLong wrong = new AtomicLong();
+    AtomicReference<OperationReport> report = new AtomicReference<>();
+    byte[][] digests = new byte[world.size()][];
+    world.eachLocalRank(
+        rank -> {
+          Map<String, Tensor> tensors = new HashMap<>();
+          List<Tensor> outputs = new ArrayList<>();
+          for (OperandSpec operand : operands) {
+            OperandSpec.Shard shard = operand.shards().get(rank.index());
+            Tensor tensor = rank.allocate(problem.dtype(), shard.rows(), shard.columns());
+            tensors.put(operand.name(), tensor);
+            if (operand.output()) {
+              outputs.add(tensor);
+            }
+          }
+          try (Operation operation =
+              rank.prepare(Collective.of(provider.name(), tensors, problem.options()))) {
+            if (rank.index() == 0) {
+              report.set(operation.report());
+            }
+            for (int i = 0; i < iterations; i++) {
+              long round = seed * 1_000_003 + i;
+              fill(rank, tensors, round);
+              long epoch = operation.launch();
+              operation.await(epoch, TimeUnit.MINUTES.toNanos(2));
+              tamper.accept(outputs);
+              check(rank, tensors, round, elements, wrong);
+            }
+          }
+          digests[rank.index()] = digest(outputs);
+        });
+    return new Result(
+        elements.get(), wrong.get(), combine(digests), java.util.Objects.requireNonNull(report.get()));
+  }
+
+  private void fill(Rank rank, Map<String, Tensor> tensors, long round) {
+    for (int o = 0; o < operands.size(); o++) {
+      OperandSpec operand = operands.get(o);
+      OperandSpec.Shard shard = operand.shards().get(rank.index());
+      Tensor tensor = tensors.get(operand.name());
+      MemorySegment memory = memory(tensor);
+      if (operand.output()) {
+        memory.fill((byte) 0xff);
+        continue;
+      }
+      for (long row = 0; row < shard.rows(); row++) {
+        for (long column = 0; column < shard.columns(); column++) {
+          put(
+              memory,
+              problem.dtype(),
+              row * shard.columns() + column,
+              value(round, o, shard.row() + row, shard.column() + column));
+        }
+      }
+    }
+  }
+
+  /** An integer in −2 … 2 that depends on all arguments. */
+  private static int value(long round, int operand, long row, long column) {
+    long z = round * 0x9e3779b97f4a7c15L + operand * 0xd1b54a32d192ed03L;
+    z += row * 0x8cb92ba72f3d8dd7L + column * 0xabc98388fb8fac03L;
+    z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L;
+    z = (z ^ (z >>> 27)) * 0x94d049bb133111ebL;
+    return (int) Long.remainderUnsigned(z ^ (z >>> 31), 5) - 2;
+  }
+
+  private void check(
+      Rank rank, Map<String, Tensor> tensors, long round, AtomicLong elements, AtomicLong wrong) {
+    CollectiveProvider.Reference reference =
+        provider.reference(
+            problem,
+            (owner, name, row, out) -> {
+              int o = 0;
+              while (!operands.get(o).name().equals(name)) {
+                o++;
+              }
+              OperandSpec.Shard shard = operands.get(o).shards().get(owner);
+              for (int column = 0; column < shard.columns(); column++) {
+                out[column] = value(round, o, shard.row() + row, shard.column() + column);
+              }
+            });
+    for (OperandSpec operand : operands) {
+      OperandSpec.Shard shard = operand.shards().get(rank.index());
+      if (!operand.output() || shard.rows() == 0) {
+        continue;
+      }
+      MemorySegment memory = memory(tensors.get(operand.name()));
+      double[] values = new double[Math.toIntExact(shard.columns())];
+      double[] magnitudes = new double[values.length];
+      for (long row = 0; row < shard.rows(); row++) {
+        reference.row(rank.index(), operand.name(), row, values, magnitudes);
+        for (int column = 0; column < values.length; column++) {
+          float seen = get(memory, problem.dtype(), row * shard.columns() + column);
+          // Decoding what was encoded rounds as the operator must.
+          float right =
+              problem.dtype().decode(problem.dtype().encode((float) values[column]));
+          elements.incrementAndGet();
+          if (seen != right) {
+            wrong.incrementAndGet();
+          }
+        }
+      }
+    }
+  }
+
+  private static MemorySegment memory(Tensor tensor) {
+    long bytes = tensor.rows() * tensor.pitch();
+    return bytes == 0
+        ? MemorySegment.NULL
+        : MemorySegment.ofAddress(tensor.address()).reinterpret(bytes);
+  }
+
+  private static void put(MemorySegment memory, DType dtype, long index, float value) {
+    if (dtype.bytes() == 4) {
+      memory.setAtIndex(INT, index, dtype.encode(value));
+    } else {
+      memory.setAtIndex(SHORT, index, (short) dtype.encode(value));
+    }
+  }
+
+  private static float get(MemorySegment memory, DType dtype, long index) {
+    return dtype.decode(
+        dtype.bytes() == 4 ? memory.getAtIndex(INT, index) : memory.getAtIndex(SHORT, index));
+  }
+
+  private static byte[] digest(List<Tensor> outputs) {
+    MessageDigest sha = sha256();
+    for (Tensor output : outputs) {
+      if (output.rows() > 0) {
+        sha.update(memory(output).asByteBuffer());
+      }
+    }
+    return sha.digest();
+  }
+
+  private static String combine(byte[][] digests) {
+    MessageDigest sha = sha256();
+    for (byte[] digest : digests) {
+      sha.update(digest);
+    }
+    return HexFormat.of().formatHex(sha.digest());
+  }
+
+  private static MessageDigest sha256() {
+    try {
+      return MessageDigest.getInstance("SHA-256");
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java platform has SHA-256", e);
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package org.mkernel.testsuite;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mkernel.api.Config;
+import org.mkernel.api.DType;
+import org.mkernel.api.MKernel;
+import org.mkernel.api.MKernelException;
+import org.mkernel.api.Operation;
+import org.mkernel.api.PeerLostException;
+import org.mkernel.api.World;
+import org.mkernel.collectives.AllGatherGemm;
+
+/** Ranks that are dead or stalled, and wires that fail: the right words within the deadline + 1 s. */
+final class FailureTest {
+  private static final long DEADLINE_MILLIS = 700;
+
+  private static MKernelException failureOf(Config config, int nodes, int ranks, int absent) {
+    try (MKernel mkernel =
+            MKernel.open(config.option("deadline", Double.toString(DEADLINE_MILLIS / 1e3)));
+        World world = mkernel.local(nodes, ranks)) {
+      long[] start = new long[1];
+      MKernelException failure =
+          catchThrowableOfType(
+              MKernelException.class,
+              () ->
+                  world.eachLocalRank(
+                      rank -> {
+                        var a = rank.allocate(DType.F32, 8, 4);
+                        var b = rank.allocate(DType.F32, 4, 4);
+                        var c = rank.allocate(DType.F32, 8L * rank.size(), 4);
+                        Operation operation = rank.prepare(AllGatherGemm.of(a, b, c));
+                        operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
+                        if (rank.index() == 0) {
+                          start[0] = System.nanoTime();
+                        }
+                        if (rank.index() != absent) {
+                          for (int i = 0; i < 20; i++) {
+                            operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
+                          }
+                        }
+                      }));
+      assertThat(failure).isNotNull();
+      assertThat(System.nanoTime() - start[0])
+          .isLessThan(TimeUnit.MILLISECONDS.toNanos(DEADLINE_MILLIS + 1000));
+      return failure;
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 2, 3})
+  void aRankThatDoesNotLaunchIsBlamed(int absent) {
+    MKernelException failure = failureOf(Config.defaults(), 2, 2, absent);
+    assertThat(failure).isInstanceOf(PeerLostException.class);
+    assertThat(failure.failure().peer()).hasValue(absent);
+    assertThat(failure.failure().operation()).hasValue("all-gather-gemm");
+    assertThat(failure.failure().task()).isPresent();
+    assertThat(failure).hasMessageContaining("has launched only epoch 1");
+  }
+
+  @Test
+  void aLostLinkIsBlamedOnItsSender() {
+    MKernelException failure =
+        failureOf(Config.defaults().option("emulated.fault", "lost-link:1-0@3"), 2, 1, -1);
+    assertThat(failure).isInstanceOf(PeerLostException.class);
+    assertThat(failure.failure().peer()).hasValue(1);
+  }
+
+  @Test
+  void anErrorCompletionNamesThePeer() {
+    MKernelException failure =
+        failureOf(Config.defaults().option("emulated.fault", "error:1-0@3"), 2, 1, -1);
+    assertThat(failure).isInstanceOf(PeerLostException.class);
+    assertThat(failure.failure().peer()).hasValue(0);
+  }
+}
