@@ -66,12 +66,7 @@ final class EmulatedFaultTest {
 
     Sender(Map<String, String> options) {
       world = new EmulatedWorld(3, options);
-      var channels =
-          world.open(
-              rank ->
-                  rank > 0
-                      ? List.of()
-                      : List.of(put(1), put(2)));
+      var channels = world.open(rank -> rank > 0 ? List.of() : List.of(put(1), put(2)));
       fifo = world.fifo(16);
       queue =
           new ProxyQueue(
@@ -152,7 +147,8 @@ final class EmulatedFaultTest {
       sender.epoch(1);
       assertThat(sender.abort.cause()).isEmpty();
       sender.epoch(2);
-      assertThat(lost(sender).peer()).hasValue(2);
+      // Of two queue pairs either may be the one whose completion is lost.
+      assertThat(lost(sender).peer().orElseThrow()).isBetween(1, 2);
       assertThat(sender.abort.cause().orElseThrow()).hasMessageContaining("overrun");
     }
   }

@@ -135,13 +135,11 @@ final class EmulatedWireTest {
       if (EmulatedWorld.signal(world.flags[peer], slot(rank, t)) == epoch) {
         assertThat(right).isEqualTo(ROWS * ROW_BYTES);
         sawOvertaking |=
-            t % PER_PEER > 0
-                && EmulatedWorld.signal(world.flags[peer], slot(rank, t - 1)) != epoch;
+            t % PER_PEER > 0 && EmulatedWorld.signal(world.flags[peer], slot(rank, t - 1)) != epoch;
       } else {
         assertThat(done).isFalse();
         // Its last byte is there and others are not.
-        sawPartial |=
-            byteAt(rank, t, epoch, ROWS * ROW_BYTES - 1) && right < ROWS * ROW_BYTES / 2;
+        sawPartial |= byteAt(rank, t, epoch, ROWS * ROW_BYTES - 1) && right < ROWS * ROW_BYTES / 2;
       }
       if (done && !spoilt[rank][t]) {
         spoilt[rank][t] = true;
@@ -221,7 +219,8 @@ final class EmulatedWireTest {
   }
 
   private static Transfer put(EmulatedWorld world, int from, int peer, long bytes, int flag) {
-    return new Transfer(peer, world.source[from].address(), bytes, 1, 0, bytes, 1, bytes, 8L * flag);
+    return new Transfer(
+        peer, world.source[from].address(), bytes, 1, 0, bytes, 1, bytes, 8L * flag);
   }
 
   /** Counts completions; a failure is one of the test. */
@@ -237,6 +236,15 @@ final class EmulatedWireTest {
     public void failed(int transfer, String reason, long nativeCode, String remedy) {
       throw new AssertionError(reason);
     }
+  }
+
+  /** The best of five: what else runs on this machine makes single times longer. */
+  private static long best(Wire.Channel channel, int transfers) {
+    long best = Long.MAX_VALUE;
+    for (int epoch = 1; epoch <= 5; epoch++) {
+      best = Math.min(best, time(channel, transfers, epoch));
+    }
+    return best;
   }
 
   /** Posts all, in order, and returns the nanoseconds until the last has completed. */
@@ -259,22 +267,21 @@ final class EmulatedWireTest {
     int transfers = 16;
     try (EmulatedWorld world = new EmulatedWorld(3, Map.of("emulated.bandwidth", "100000000"))) {
       List<Wire.Channel> channels =
-          world.open(
-              rank -> {
-                List<Transfer> all = new ArrayList<>();
-                for (int t = 0; t < transfers; t++) {
-                  all.add(put(world, rank, (rank + 1 + t % 2) % 3, bytes, t));
-                }
-                return all;
-              });
-      double seconds = time(channels.getFirst(), transfers, 1) / 1e9;
+          world.open(rank -> {
+            List<Transfer> all = new ArrayList<>();
+            for (int t = 0; t < transfers; t++) {
+              all.add(put(world, rank, (rank + 1 + t % 2) % 3, bytes, t));
+            }
+            return all;
+          });
+      double seconds = best(channels.getFirst(), transfers) / 1e9;
       assertThat(transfers * bytes / seconds).isBetween(0.7e8, 1.3e8);
     }
     long latency = 2_000_000;
     try (EmulatedWorld world = new EmulatedWorld(2, Map.of("emulated.latency", "" + latency))) {
       List<Wire.Channel> channels = world.open(r -> List.of(put(world, r, 1 - r, 64, 0)));
       // There and back: a completion is the peer's answer.
-      assertThat(time(channels.getFirst(), 1, 1)).isBetween(2 * latency, 2 * latency * 13 / 10);
+      assertThat(best(channels.getFirst(), 1)).isBetween(2 * latency, 2 * latency * 13 / 10);
     }
   }
 
@@ -284,8 +291,8 @@ final class EmulatedWireTest {
         Map.of("emulated.bandwidth", "1000000000", "emulated.fault", "slow:1:10");
     try (EmulatedWorld world = new EmulatedWorld(2, options)) {
       List<Wire.Channel> channels = world.open(r -> List.of(put(world, r, 1 - r, 1 << 20, 0)));
-      assertThat(time(channels.get(0), 1, 1)).isBetween(1_000_000L, 6_000_000L);
-      assertThat(time(channels.get(1), 1, 1)).isBetween(10_000_000L, 13_000_000L);
+      assertThat(best(channels.get(0), 1)).isBetween(1_000_000L, 6_000_000L);
+      assertThat(best(channels.get(1), 1)).isBetween(10_000_000L, 13_000_000L);
     }
   }
 
@@ -333,19 +340,18 @@ final class EmulatedWireTest {
   private static void open(
       int span, long offset, long pitch, long rows, long rowBytes, long flagOffset) {
     try (EmulatedWorld world = new EmulatedWorld(2, Map.of())) {
-      world.open(
-          rank ->
-              List.of(
-                  new Transfer(
-                      1 - rank,
-                      world.source[rank].address(),
-                      64,
-                      span,
-                      offset,
-                      pitch,
-                      rows,
-                      rowBytes,
-                      flagOffset)));
+      world.open(rank ->
+          List.of(
+              new Transfer(
+                  1 - rank,
+                  world.source[rank].address(),
+                  64,
+                  span,
+                  offset,
+                  pitch,
+                  rows,
+                  rowBytes,
+                  flagOffset)));
     }
   }
 
@@ -387,7 +393,6 @@ final class EmulatedWireTest {
           .hasMessageContaining(bad.keySet().iterator().next());
     }
     assertThat(EmulatedOptions.parse(Map.of("deadline", "3"), Topology.of(2, 1).size()))
-        .isEqualTo(
-            new EmulatedOptions(0, 0, EmulatedOptions.DEFAULT_DEPTH, 0, List.of()));
+        .isEqualTo(new EmulatedOptions(0, 0, EmulatedOptions.DEFAULT_DEPTH, 0, List.of()));
   }
 }

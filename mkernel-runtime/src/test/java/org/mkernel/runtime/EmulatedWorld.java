@@ -67,7 +67,6 @@ final class EmulatedWorld implements AutoCloseable {
     return all;
   }
 
-
   private Exchange exchange(int rank) {
     return contribution -> {
       try {

@@ -131,6 +131,28 @@ final class ProxyTest {
   }
 
   @Test
+  void roomThatAppearsWithinATurnIsForParkedCommands() {
+    FakeChannel channel =
+        new FakeChannel(new int[] {0, 0, 0}, 9) {
+          int refusals = 2;
+
+          @Override
+          public boolean post(int transfer, long epoch) {
+            return refusals-- <= 0 && super.post(transfer, epoch);
+          }
+        };
+    CommandFifo fifo = fifo(4);
+    ProxyQueue queue = register(fifo, channel, 100);
+    queue.enter(1);
+    offer(fifo, 1, 2);
+    proxy.doWork();
+    offer(fifo, 1, 0, 1);
+    // The parked command is refused once more; the adapter has room only then.
+    work();
+    assertThat(channel.posted).containsExactly(2, 0, 1);
+  }
+
+  @Test
   void fullParkingListStopsTheFifoAndLosesNothing() {
     FakeChannel channel = new FakeChannel(new int[] {0, 0, 0, 1}, 0, 9);
     CommandFifo fifo = fifo(4);
@@ -309,24 +331,23 @@ final class ProxyTest {
       try (EmulatedWorld world = new EmulatedWorld(2, Map.of("emulated.adversarial", adversary))) {
         int count = 8;
         List<Wire.Channel> channels =
-            world.open(
-                rank -> {
-                  List<Transfer> all = new ArrayList<>();
-                  for (int t = 0; t < count; t++) {
-                    all.add(
-                        new Transfer(
-                            1 - rank,
-                            world.source[rank].address(),
-                            64,
-                            1,
-                            128L * t,
-                            128,
-                            8,
-                            64,
-                            8L * t));
-                  }
-                  return all;
-                });
+            world.open(rank -> {
+              List<Transfer> all = new ArrayList<>();
+              for (int t = 0; t < count; t++) {
+                all.add(
+                    new Transfer(
+                        1 - rank,
+                        world.source[rank].address(),
+                        64,
+                        1,
+                        128L * t,
+                        128,
+                        8,
+                        64,
+                        8L * t));
+              }
+              return all;
+            });
         int[] peers = new int[count];
         Arrays.fill(peers, 1);
         long[] done = new long[count];
