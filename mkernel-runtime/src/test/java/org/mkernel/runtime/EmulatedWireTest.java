@@ -238,13 +238,16 @@ final class EmulatedWireTest {
     }
   }
 
-  /** The best of five: what else runs on this machine makes single times longer. */
-  private static long best(Wire.Channel channel, int transfers) {
+  /**
+   * Times are never below the least. What else runs on this machine makes them longer, so that one
+   * of many within the bound is enough.
+   */
+  private static void assertTime(Wire.Channel channel, int transfers, long least, long most) {
     long best = Long.MAX_VALUE;
-    for (int epoch = 1; epoch <= 5; epoch++) {
+    for (int epoch = 1; epoch <= 100 && best > most; epoch++) {
       best = Math.min(best, time(channel, transfers, epoch));
     }
-    return best;
+    assertThat(best).isBetween(least, most);
   }
 
   /** Posts all, in order, and returns the nanoseconds until the last has completed. */
@@ -274,14 +277,14 @@ final class EmulatedWireTest {
             }
             return all;
           });
-      double seconds = best(channels.getFirst(), transfers) / 1e9;
-      assertThat(transfers * bytes / seconds).isBetween(0.7e8, 1.3e8);
+      long nanos = transfers * bytes * 10;
+      assertTime(channels.getFirst(), transfers, nanos * 9 / 10, nanos * 13 / 10);
     }
     long latency = 2_000_000;
     try (EmulatedWorld world = new EmulatedWorld(2, Map.of("emulated.latency", "" + latency))) {
       List<Wire.Channel> channels = world.open(r -> List.of(put(world, r, 1 - r, 64, 0)));
       // There and back: a completion is the peer's answer.
-      assertThat(best(channels.getFirst(), 1)).isBetween(2 * latency, 2 * latency * 13 / 10);
+      assertTime(channels.getFirst(), 1, 2 * latency, 2 * latency * 13 / 10);
     }
   }
 
@@ -291,8 +294,8 @@ final class EmulatedWireTest {
         Map.of("emulated.bandwidth", "1000000000", "emulated.fault", "slow:1:10");
     try (EmulatedWorld world = new EmulatedWorld(2, options)) {
       List<Wire.Channel> channels = world.open(r -> List.of(put(world, r, 1 - r, 1 << 20, 0)));
-      assertThat(best(channels.get(0), 1)).isBetween(1_000_000L, 6_000_000L);
-      assertThat(best(channels.get(1), 1)).isBetween(10_000_000L, 13_000_000L);
+      assertTime(channels.get(0), 1, 1_000_000L, 6_000_000L);
+      assertTime(channels.get(1), 1, 10_000_000L, 13_000_000L);
     }
   }
 
@@ -315,6 +318,28 @@ final class EmulatedWireTest {
           world.open(r -> List.of(new Transfer(1 - r, 0, 0, 0, 0, 0, 0, 0, 24)));
       time(channels.getFirst(), 1, 1L << 40);
       assertThat(EmulatedWorld.signal(world.flags[1], 3)).isEqualTo(1L << 40);
+    }
+  }
+
+  @Test
+  void raisesOfOneFlagKeepTheirOrder() {
+    for (int seed = 1; seed <= 50; seed++) {
+      Map<String, String> options = Map.of("emulated.adversarial", Integer.toString(seed));
+      try (EmulatedWorld world = new EmulatedWorld(2, options)) {
+        Wire.Channel channel = world.open(r -> List.of(put(world, r, 1 - r, 256, 0))).getFirst();
+        for (long epoch = 1; epoch <= 20; epoch++) {
+          assertThat(channel.post(0, epoch)).isTrue();
+        }
+        Count count = new Count();
+        long seen = 0;
+        while (count.completed < 20) {
+          channel.poll(count);
+          long flag = EmulatedWorld.signal(world.flags[1], 0);
+          assertThat(flag).isGreaterThanOrEqualTo(seen);
+          seen = flag;
+        }
+        assertThat(seen).isEqualTo(20);
+      }
     }
   }
 

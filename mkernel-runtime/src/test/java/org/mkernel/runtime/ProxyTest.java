@@ -1,13 +1,19 @@
 package org.mkernel.runtime;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -323,6 +329,38 @@ final class ProxyTest {
     }
     assertThat(running.stop()).isTrue();
     assertThat(abort.cause()).isEmpty();
+  }
+
+  @Test
+  void removalWaitsForTheTurnThatRuns() throws Exception {
+    CountDownLatch polled = new CountDownLatch(1);
+    CountDownLatch mayReturn = new CountDownLatch(1);
+    FakeChannel channel =
+        new FakeChannel(new int[] {0}, 9) {
+          @Override
+          public int poll(Wire.Completions completions) {
+            polled.countDown();
+            try {
+              mayReturn.await();
+            } catch (InterruptedException e) {
+              throw new IllegalStateException(e);
+            }
+            return 0;
+          }
+        };
+    ProxyThread running = new ProxyThread(Executors.defaultThreadFactory(), abort);
+    ProxyQueue queue =
+        new ProxyQueue(3, "op", fifo(2), channel, 1, channel.peerOf, new long[1], t -> "put " + t);
+    running.register(queue);
+    polled.await();
+    try (ExecutorService other = Executors.newSingleThreadExecutor()) {
+      Future<Boolean> removal = other.submit(() -> running.unregister(queue));
+      assertThatThrownBy(() -> removal.get(50, TimeUnit.MILLISECONDS))
+          .isInstanceOf(TimeoutException.class);
+      mayReturn.countDown();
+      assertThat(removal.get()).isTrue();
+    }
+    assertThat(running.stop()).isTrue();
   }
 
   @Test
