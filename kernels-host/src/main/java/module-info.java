@@ -4,10 +4,16 @@
  */
 module org.mkernel.kernels.host {
   requires org.mkernel.api;
-  requires org.apache.logging.log4j;
   requires org.bytedeco.javacpp;
   requires org.bytedeco.openblas;
   requires static org.jspecify;
 
   uses org.mkernel.api.spi.Natives;
+
+  provides org.mkernel.api.spi.DeviceProvider with
+      org.mkernel.kernels.host.HostDeviceProvider;
+  provides org.mkernel.api.spi.KernelSet with
+      org.mkernel.kernels.host.HostKernels;
+  provides org.mkernel.api.spi.TransportProvider with
+      org.mkernel.kernels.host.SharedMemoryTransport;
 }

@@ -1,0 +1,91 @@
+package org.mkernel.kernels.host;
+
+import java.lang.foreign.Arena;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.mkernel.api.DeviceException;
+import org.mkernel.api.Failure;
+import org.mkernel.api.schedule.RankSchedule;
+import org.mkernel.api.spi.Device;
+import org.mkernel.api.spi.Executable;
+import org.mkernel.api.spi.ExecutionPlan;
+
+/** Memory of the host and lanes that are threads. */
+final class HostDevice implements Device {
+  static final String KIND = "host";
+
+  private final ThreadFactory threads;
+
+  HostDevice(ThreadFactory threads) {
+    this.threads = threads;
+  }
+
+  @Override
+  public String kind() {
+    return KIND;
+  }
+
+  @Override
+  public Memory allocate(long bytes, long alignment) {
+    Arena arena = Arena.ofShared();
+    try {
+      return new HostMemory(
+          arena, bytes == 0 ? 0 : arena.allocate(bytes, alignment).address(), bytes);
+    } catch (OutOfMemoryError | IllegalArgumentException e) {
+      arena.close();
+      throw new DeviceException(
+          "%d bytes of host memory can't be allocated: %s".formatted(bytes, e.getMessage()),
+          Failure.remedy("use smaller tensors, or raise the memory limit of this process"),
+          e);
+    }
+  }
+
+  @Override
+  public boolean hostAccessible() {
+    return true;
+  }
+
+  @Override
+  public int defaultLanes(RankSchedule plan, int role) {
+    // Ranks of a node share its processors, and each brings lanes of its own.
+    return 1;
+  }
+
+  @Override
+  public Executable prepare(ExecutionPlan plan) {
+    return new HostExecutable(plan, threads);
+  }
+
+  @Override
+  public void close() {}
+
+  private static final class HostMemory implements Memory {
+    private final Arena arena;
+    private final long address;
+    private final long bytes;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    HostMemory(Arena arena, long address, long bytes) {
+      this.arena = arena;
+      this.address = address;
+      this.bytes = bytes;
+    }
+
+    @Override
+    public long address() {
+      return address;
+    }
+
+    @Override
+    public long bytes() {
+      return bytes;
+    }
+
+    @Override
+    public void close() {
+      if (closed.compareAndSet(false, true)) {
+        arena.close();
+      }
+    }
+  }
+}
