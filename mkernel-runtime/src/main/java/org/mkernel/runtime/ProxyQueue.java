@@ -18,6 +18,21 @@ import org.mkernel.api.spi.Wire;
  * holds.
  */
 final class ProxyQueue implements Wire.Completions {
+  /** Hears when transfers ran, for a trace. */
+  interface Observer {
+    /**
+     * A transfer is complete. Called by the proxy; times are of {@link System#nanoTime}.
+     *
+     * @param transfer its number
+     * @param epoch its epoch
+     * @param taken when its command was taken from the FIFO
+     * @param posted when the transport took it; later than {@code taken} when its queue pair was
+     *     full
+     * @param done when it was complete
+     */
+    void transferred(int transfer, long epoch, long taken, long posted, long done);
+  }
+
   /** How many commands one turn takes, so that no queue starves the others. */
   private static final int TURN_COMMANDS = 64;
 
@@ -36,7 +51,10 @@ final class ProxyQueue implements Wire.Completions {
   private final CommandFifo.Handler handler = this::accept;
   private final AtomicLong epoch = new AtomicLong();
   private final AtomicLong completed = new AtomicLong();
+  private final long[] taken;
+  private final long[] posted;
   private volatile @Nullable Runnable wake;
+  private @Nullable Observer observer;
   private Abort abort = new Abort();
   private boolean stopped;
 
@@ -93,6 +111,8 @@ final class ProxyQueue implements Wire.Completions {
     this.describe = describe;
     this.acceptedEpoch = new long[peerOf.length];
     this.inFlight = new boolean[peerOf.length];
+    this.taken = new long[peerOf.length];
+    this.posted = new long[peerOf.length];
     int[] peers = Arrays.stream(peerOf).sorted().distinct().toArray();
     this.pairOf = Arrays.stream(peerOf).map(peer -> Arrays.binarySearch(peers, peer)).toArray();
     this.parked = new ParkingList[peers.length];
@@ -101,6 +121,11 @@ final class ProxyQueue implements Wire.Completions {
       int transfers = (int) Arrays.stream(peerOf).filter(p -> p == peer).count();
       parked[pair] = new ParkingList(Math.min(transfers, parkingCapacity));
     }
+  }
+
+  /** Sets who hears of transfers. Called before the queue is registered. */
+  void observe(Observer hears) {
+    observer = hears;
   }
 
   /**
@@ -192,6 +217,9 @@ final class ProxyQueue implements Wire.Completions {
     long current = epoch.getAcquire();
     check(command, transfer, current);
     ParkingList list = parked[pairOf[transfer]];
+    if (observer != null) {
+      taken[transfer] = System.nanoTime();
+    }
     if (!list.isEmpty() || !post(transfer, current)) {
       if (list.isFull()) {
         return false;
@@ -229,7 +257,13 @@ final class ProxyQueue implements Wire.Completions {
   }
 
   private boolean post(int transfer, long ofEpoch) {
-    return channel.post(transfer * variants + (int) (ofEpoch % variants), ofEpoch);
+    if (!channel.post(transfer * variants + (int) (ofEpoch % variants), ofEpoch)) {
+      return false;
+    }
+    if (observer != null) {
+      posted[transfer] = System.nanoTime();
+    }
+    return true;
   }
 
   @Override
@@ -241,6 +275,10 @@ final class ProxyQueue implements Wire.Completions {
               .formatted(describe.apply(transfer)));
     }
     inFlight[transfer] = false;
+    if (observer != null) {
+      observer.transferred(
+          transfer, acceptedEpoch[transfer], taken[transfer], posted[transfer], System.nanoTime());
+    }
     if (doneAddress[transfer] != 0) {
       RawMemory.raise(doneAddress[transfer], acceptedEpoch[transfer]);
     }

@@ -121,6 +121,28 @@ final class ProxyTest {
   }
 
   @Test
+  void observerHearsWhenTransfersRan() {
+    FakeChannel channel = new FakeChannel(new int[] {0}, 0);
+    CommandFifo fifo = fifo(2);
+    ProxyQueue queue = register(fifo, channel, 1);
+    List<Long> heard = new ArrayList<>();
+    queue.observe((transfer, epoch, taken, posted, done) ->
+        heard.addAll(List.of((long) transfer, epoch, taken, posted, done)));
+    queue.enter(1);
+    long before = System.nanoTime();
+    offer(fifo, 1, 0);
+    work();
+    channel.room[0] = 1;
+    work();
+    channel.toComplete.add(0);
+    work();
+    assertThat(heard).hasSize(5).startsWith(0L, 1L);
+    assertThat(heard.get(2)).isGreaterThanOrEqualTo(before);
+    assertThat(heard.get(3)).isGreaterThan(heard.get(2));
+    assertThat(heard.get(4)).isGreaterThan(heard.get(3));
+  }
+
+  @Test
   void laterCommandsDoNotPassParkedOnes() {
     FakeChannel channel = new FakeChannel(new int[] {0, 0, 0, 0}, 0, 0);
     CommandFifo fifo = fifo(8);
