@@ -7,7 +7,11 @@ module org.mkernel.cli {
   requires org.mkernel.api;
   requires org.mkernel.runtime;
   requires info.picocli;
-  requires org.apache.logging.log4j;
+  requires org.apache.logging.log4j.core;
   requires tools.jackson.core;
   requires static org.jspecify;
+
+  // Options are fields that picocli sets.
+  opens org.mkernel.cli to
+      info.picocli;
 }

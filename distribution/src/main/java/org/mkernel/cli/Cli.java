@@ -1,0 +1,130 @@
+package org.mkernel.cli;
+
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.mkernel.api.Config;
+import org.mkernel.api.MKernel;
+import org.mkernel.api.MKernelException;
+import org.mkernel.api.PluginInfo;
+import org.mkernel.api.UsageException;
+import org.mkernel.api.spi.CollectiveProvider;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+
+/** Puts the commands together: each operator that is found becomes a command of run and of plan. */
+final class Cli {
+  private final Config config;
+  private final PrintWriter out;
+  private final PrintWriter err;
+
+  Cli(Config config, PrintStream out, PrintStream err) {
+    this.config = config;
+    this.out = new PrintWriter(out, true, StandardCharsets.UTF_8);
+    this.err = new PrintWriter(err, true, StandardCharsets.UTF_8);
+  }
+
+  int execute(String... args) {
+    try (MKernel mkernel = MKernel.open(config)) {
+      List<CollectiveProvider> operators =
+          mkernel.plugins().stream()
+              .filter(p -> p.kind().equals("collective") && p.availability().isAvailable())
+              .map(PluginInfo::name)
+              .sorted()
+              .map(mkernel::collective)
+              .toList();
+      CommandLine run = new CommandLine(new Group("run", "prepares, launches and verifies"));
+      CommandLine plan = new CommandLine(new Group("plan", "shows the schedule, and checks it"));
+      for (CollectiveProvider operator : operators) {
+        run.addSubcommand(operator.name(), spec(new RunCommand(config, operator), operator));
+        plan.addSubcommand(operator.name(), spec(new PlanCommand(operator), operator));
+      }
+      CommandLine top =
+          new CommandLine(new Group("mkernel", "fused collectives on this machine"))
+              .addSubcommand("info", new InfoCommand(mkernel))
+              .addSubcommand("run", run)
+              .addSubcommand("plan", plan);
+      top.getCommandSpec().version(version());
+      return top.setOut(out)
+          .setErr(err)
+          .setCaseInsensitiveEnumValuesAllowed(true)
+          .setParameterExceptionHandler(this::badParameters)
+          .setExecutionExceptionHandler((e, command, parsed) -> failed(e))
+          .execute(args);
+    } catch (MKernelException e) {
+      return failed(e);
+    }
+  }
+
+  private static String version() {
+    String version =
+        Cli.class.getModule().getDescriptor() == null
+            ? null
+            : Cli.class.getModule().getDescriptor().rawVersion().orElse(null);
+    return "mkernel " + (version == null ? "(unknown version)" : version);
+  }
+
+  private static CommandSpec spec(OperatorCommand command, CollectiveProvider operator) {
+    CommandSpec spec = CommandSpec.forAnnotatedObject(command);
+    spec.name(operator.name());
+    spec.usageMessage().description(operator.description());
+    command.declare(spec);
+    return spec;
+  }
+
+  private int badParameters(ParameterException e, String[] args) {
+    String message = String.valueOf(e.getMessage()).lines().findFirst().orElse("bad arguments");
+    CommandLine command = e.getCommandLine();
+    if (command.getCommand() instanceof Group && !command.getSubcommands().isEmpty()) {
+      message += "; allowed are " + String.join(", ", command.getSubcommands().keySet());
+    }
+    err.println("mkernel: " + message);
+    err.println("         see: " + command.getCommandSpec().qualifiedName() + " --help");
+    return ExitCode.USAGE;
+  }
+
+  private int failed(Exception e) {
+    if (e instanceof MKernelException known) {
+      err.println("mkernel: " + oneLine(known.getMessage()));
+      known.failure().remedy().ifPresent(remedy -> err.println("         remedy: " + remedy));
+      return known instanceof UsageException ? ExitCode.USAGE : ExitCode.ENVIRONMENT;
+    }
+    err.println("mkernel: this is a fault of mkernel: " + oneLine(e.toString()));
+    for (StackTraceElement frame : e.getStackTrace()) {
+      err.println("         at " + frame);
+    }
+    return ExitCode.ENVIRONMENT;
+  }
+
+  private static String oneLine(@org.jspecify.annotations.Nullable String text) {
+    return String.valueOf(text).replaceAll("\\s*\\R\\s*", " ");
+  }
+
+  /** A command that only has commands. */
+  @Command(mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND")
+  private static final class Group implements Runnable {
+    @CommandLine.Spec private CommandSpec spec = CommandSpec.create();
+
+    private final String name;
+    private final String description;
+
+    Group(String name, String description) {
+      this.name = name;
+      this.description = description;
+    }
+
+    @CommandLine.Spec
+    void describe(CommandSpec own) {
+      own.name(name);
+      own.usageMessage().description(description);
+    }
+
+    @Override
+    public void run() {
+      throw new ParameterException(spec.commandLine(), name + " needs a command");
+    }
+  }
+}

@@ -1,0 +1,83 @@
+package org.mkernel.cli;
+
+import java.io.PrintWriter;
+import java.util.Comparator;
+import java.util.List;
+import org.mkernel.api.Availability;
+import org.mkernel.api.MKernel;
+import org.mkernel.api.PluginInfo;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code mkernel info}: what was found, and what can't be used and why. */
+@Command(
+    name = "info",
+    description = "shows modules, providers and devices, with reasons for what can't be used",
+    mixinStandardHelpOptions = true)
+final class InfoCommand implements Runnable {
+  private final MKernel mkernel;
+
+  @Option(names = "--json", description = "one JSON document")
+  boolean json;
+
+  @Spec private CommandSpec spec = CommandSpec.create();
+
+  InfoCommand(MKernel mkernel) {
+    this.mkernel = mkernel;
+  }
+
+  @Override
+  public void run() {
+    List<PluginInfo> plugins =
+        mkernel.plugins().stream()
+            .sorted(Comparator.comparing(PluginInfo::kind).thenComparing(PluginInfo::name))
+            .toList();
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      new JsonText()
+          .object(
+              document -> {
+                document.put("schema", 1);
+                document.put("java", Runtime.version().toString());
+                document.put("processors", Runtime.getRuntime().availableProcessors());
+                document.array(
+                    "plugins",
+                    plugins,
+                    (entry, plugin) -> {
+                      entry.put("kind", plugin.kind());
+                      entry.put("name", plugin.name());
+                      entry.put("module", plugin.module());
+                      entry.put("description", plugin.description());
+                      entry.put("available", plugin.availability().isAvailable());
+                      switch (plugin.availability()) {
+                        case Availability.Available a -> entry.put("detail", a.detail());
+                        case Availability.Unavailable u -> {
+                          entry.put("reason", u.reason());
+                          entry.put("remedy", u.remedy());
+                        }
+                      }
+                    });
+              })
+          .printTo(out);
+      return;
+    }
+    out.printf(
+        "Java %s, %d processors%n",
+        Runtime.version(), Runtime.getRuntime().availableProcessors());
+    for (PluginInfo plugin : plugins) {
+      out.printf(
+          "%-4s %-11s %-16s %-28s %s%n",
+          plugin.availability().isAvailable() ? "ok" : "no",
+          plugin.kind(),
+          plugin.name(),
+          plugin.module(),
+          String.join(
+              "; ",
+              java.util.stream.Stream.of(plugin.description(), plugin.availability().describe())
+                  .filter(text -> !text.isEmpty())
+                  .toList()));
+    }
+  }
+}

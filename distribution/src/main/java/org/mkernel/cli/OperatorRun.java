@@ -1,0 +1,193 @@
+package org.mkernel.cli;
+
+import java.lang.foreign.MemorySegment;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.mkernel.api.Collective;
+import org.mkernel.api.Operation;
+import org.mkernel.api.OperationReport;
+import org.mkernel.api.Rank;
+import org.mkernel.api.Tensor;
+import org.mkernel.api.World;
+import org.mkernel.api.spi.CollectiveProvider;
+import org.mkernel.api.spi.OperandSpec;
+import org.mkernel.api.spi.Problem;
+import org.mkernel.cli.io.TensorWriter;
+
+/** Runs an operator in a world of this process: fills, launches, verifies, digests, writes. */
+final class OperatorRun {
+  private static final long AWAIT_NANOS = TimeUnit.DAYS.toNanos(1);
+
+  private final CollectiveProvider operator;
+  private final Problem problem;
+  private final List<OperandSpec> operands;
+  private final InputData inputs;
+  private final int iterations;
+
+  OperatorRun(
+      CollectiveProvider operator,
+      Problem problem,
+      List<OperandSpec> operands,
+      InputData inputs,
+      int iterations) {
+    this.operator = operator;
+    this.problem = problem;
+    this.operands = operands;
+    this.inputs = inputs;
+    this.iterations = iterations;
+  }
+
+  /**
+   * What a run gave.
+   *
+   * @param report what was prepared
+   * @param verifier what was compared, if it was
+   * @param digest SHA-256 of all ranks' outputs in rank order
+   * @param launchNanos the median over launches of the slowest rank's time
+   */
+  record Outcome(
+      OperationReport report, Optional<Verifier> verifier, String digest, long launchNanos) {}
+
+  Outcome run(World world, boolean verify, @Nullable TensorWriter writer) {
+    Optional<Verifier> verifier =
+        verify ? Optional.of(new Verifier(problem, operator, inputs)) : Optional.empty();
+    AtomicReference<@Nullable OperationReport> report = new AtomicReference<>();
+    long[][] nanos = new long[world.size()][iterations];
+    byte[][] digests = new byte[world.size()][];
+    HostTensor[] firstOutput = new HostTensor[world.size()];
+    world.eachLocalRank(
+        rank -> {
+          Map<String, Tensor> tensors = allocate(rank);
+          try (Operation operation =
+              rank.prepare(Collective.of(operator.name(), tensors, problem.options()))) {
+            if (rank.index() == 0) {
+              report.set(operation.report());
+            }
+            for (int i = 0; i < iterations; i++) {
+              poison(tensors);
+              long start = System.nanoTime();
+              operation.await(operation.launch(), AWAIT_NANOS);
+              nanos[rank.index()][i] = System.nanoTime() - start;
+            }
+          }
+          MessageDigest sha = sha256();
+          for (OperandSpec operand : operands) {
+            if (operand.output()) {
+              HostTensor tensor = new HostTensor(tensor(tensors, operand));
+              firstOutput[rank.index()] = tensor;
+              update(sha, tensor.memory());
+              verifier.ifPresent(v -> v.check(rank.index(), operand, tensor));
+            }
+          }
+          digests[rank.index()] = sha.digest();
+        });
+    MessageDigest all = sha256();
+    for (byte[] digest : digests) {
+      all.update(digest);
+    }
+    if (writer != null) {
+      write(writer, firstOutput);
+    }
+    OperationReport prepared = report.get();
+    if (prepared == null) {
+      throw new IllegalStateException("rank 0 reported nothing");
+    }
+    return new Outcome(
+        prepared, verifier, HexFormat.of().formatHex(all.digest()), median(nanos));
+  }
+
+  /** The output that is written to a file. */
+  static OperandSpec written(List<OperandSpec> operands) {
+    return operands.stream().filter(OperandSpec::output).reduce((a, b) -> b).orElseThrow();
+  }
+
+  private static Tensor tensor(Map<String, Tensor> tensors, OperandSpec operand) {
+    Tensor tensor = tensors.get(operand.name());
+    if (tensor == null) {
+      throw new IllegalStateException("operand " + operand.name() + " was not allocated");
+    }
+    return tensor;
+  }
+
+  private Map<String, Tensor> allocate(Rank rank) {
+    Map<String, Tensor> tensors = new HashMap<>();
+    for (OperandSpec operand : operands) {
+      OperandSpec.Shard shard = operand.shards().get(rank.index());
+      Tensor tensor = rank.allocate(problem.dtype(), shard.rows(), shard.columns());
+      tensors.put(operand.name(), tensor);
+      if (!operand.output()) {
+        HostTensor elements = new HostTensor(tensor);
+        double[] row = new double[Math.toIntExact(shard.columns())];
+        for (long r = 0; r < shard.rows(); r++) {
+          inputs.row(rank.index(), operand.name(), r, row);
+          for (int c = 0; c < row.length; c++) {
+            elements.put(r, c, row[c]);
+          }
+        }
+      }
+    }
+    return tensors;
+  }
+
+  /** Fills outputs with NaN, so that what is not written is wrong. */
+  private void poison(Map<String, Tensor> tensors) {
+    for (OperandSpec operand : operands) {
+      if (operand.output()) {
+        new HostTensor(tensor(tensors, operand)).memory().fill((byte) 0xff);
+      }
+    }
+  }
+
+  private void write(TensorWriter writer, HostTensor[] outputs) {
+    OperandSpec operand = written(operands);
+    int bytes = problem.dtype().bytes();
+    MemorySegment whole =
+        MemorySegment.ofArray(new byte[Math.toIntExact(operand.columns() * bytes)]);
+    for (long row = 0; row < operand.rows(); row++) {
+      for (int rank = 0; rank < outputs.length; rank++) {
+        OperandSpec.Shard shard = operand.shards().get(rank);
+        if (row >= shard.row() && row < shard.row() + shard.rows()) {
+          MemorySegment part = outputs[rank].row(row - shard.row());
+          MemorySegment.copy(part, 0, whole, shard.column() * bytes, part.byteSize());
+        }
+      }
+      writer.write(row, whole);
+    }
+    writer.commit();
+  }
+
+  private static long median(long[][] nanos) {
+    long[] slowest = new long[nanos[0].length];
+    for (long[] rank : nanos) {
+      for (int i = 0; i < slowest.length; i++) {
+        slowest[i] = Math.max(slowest[i], rank[i]);
+      }
+    }
+    Arrays.sort(slowest);
+    return slowest[slowest.length / 2];
+  }
+
+  private static void update(MessageDigest sha, MemorySegment memory) {
+    long step = 1 << 30;
+    for (long at = 0; at < memory.byteSize(); at += step) {
+      sha.update(memory.asSlice(at, Math.min(step, memory.byteSize() - at)).asByteBuffer());
+    }
+  }
+
+  private static MessageDigest sha256() {
+    try {
+      return MessageDigest.getInstance("SHA-256");
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java platform has SHA-256", e);
+    }
+  }
+}
