@@ -37,35 +37,33 @@ final class InfoCommand implements Runnable {
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
       new JsonText()
-          .object(
-              document -> {
-                document.put("schema", 1);
-                document.put("java", Runtime.version().toString());
-                document.put("processors", Runtime.getRuntime().availableProcessors());
-                document.array(
-                    "plugins",
-                    plugins,
-                    (entry, plugin) -> {
-                      entry.put("kind", plugin.kind());
-                      entry.put("name", plugin.name());
-                      entry.put("module", plugin.module());
-                      entry.put("description", plugin.description());
-                      entry.put("available", plugin.availability().isAvailable());
-                      switch (plugin.availability()) {
-                        case Availability.Available a -> entry.put("detail", a.detail());
-                        case Availability.Unavailable u -> {
-                          entry.put("reason", u.reason());
-                          entry.put("remedy", u.remedy());
-                        }
-                      }
-                    });
-              })
+          .object(document -> {
+            document.put("schema", 1);
+            document.put("java", Runtime.version().toString());
+            document.put("processors", Runtime.getRuntime().availableProcessors());
+            document.array(
+                "plugins",
+                plugins,
+                (entry, plugin) -> {
+                  entry.put("kind", plugin.kind());
+                  entry.put("name", plugin.name());
+                  entry.put("module", plugin.module());
+                  entry.put("description", plugin.description());
+                  entry.put("available", plugin.availability().isAvailable());
+                  switch (plugin.availability()) {
+                    case Availability.Available a -> entry.put("detail", a.detail());
+                    case Availability.Unavailable u -> {
+                      entry.put("reason", u.reason());
+                      entry.put("remedy", u.remedy());
+                    }
+                  }
+                });
+          })
           .printTo(out);
       return;
     }
     out.printf(
-        "Java %s, %d processors%n",
-        Runtime.version(), Runtime.getRuntime().availableProcessors());
+        "Java %s, %d processors%n", Runtime.version(), Runtime.getRuntime().availableProcessors());
     for (PluginInfo plugin : plugins) {
       out.printf(
           "%-4s %-11s %-16s %-28s %s%n",

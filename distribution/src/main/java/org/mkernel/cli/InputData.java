@@ -11,8 +11,9 @@ import org.mkernel.api.spi.Problem;
 import org.mkernel.cli.io.TensorFile;
 
 /**
- * The values of the inputs: of a file where one is given, else integers in −2 … 2 that depend on the
- * seed and the place in the whole operand, so that sums are exact in fp32 and the same in any world.
+ * The values of the inputs: of a file where one is given, else integers in −2 … 2 that depend on
+ * the seed and the place in the whole operand, so that sums are exact in fp32 and the same in any
+ * world.
  */
 final class InputData implements CollectiveProvider.Inputs, AutoCloseable {
   private final DType dtype;
@@ -20,8 +21,7 @@ final class InputData implements CollectiveProvider.Inputs, AutoCloseable {
   private final List<OperandSpec> operands;
   private final Map<String, TensorFile> files = new HashMap<>();
 
-  InputData(
-      Problem problem, List<OperandSpec> operands, long seed, Map<String, String> fileNames) {
+  InputData(Problem problem, List<OperandSpec> operands, long seed, Map<String, String> fileNames) {
     this.dtype = problem.dtype();
     this.seed = seed;
     this.operands = operands;
@@ -41,16 +41,15 @@ final class InputData implements CollectiveProvider.Inputs, AutoCloseable {
         operands.stream()
             .filter(o -> o.name().equals(name) && !o.output())
             .findFirst()
-            .orElseThrow(
-                () ->
-                    new UsageException(
-                        "--input names \"%s\"; the inputs are %s"
-                            .formatted(
-                                name,
-                                operands.stream()
-                                    .filter(o -> !o.output())
-                                    .map(OperandSpec::name)
-                                    .toList())));
+            .orElseThrow(() ->
+                new UsageException(
+                    "--input names \"%s\"; the inputs are %s"
+                        .formatted(
+                            name,
+                            operands.stream()
+                                .filter(o -> !o.output())
+                                .map(OperandSpec::name)
+                                .toList())));
     TensorFile tensor = TensorFile.open(file);
     boolean whole = tensor.rows() == operand.rows() && tensor.columns() == operand.columns();
     if (!whole && !isCopyForEach(operand, tensor)) {

@@ -50,19 +50,18 @@ abstract class OperatorCommand implements Callable<Integer> {
   final void declare(CommandSpec spec) {
     operator
         .sizes()
-        .forEach(
-            (name, description) -> {
-              OptionSpec option =
-                  OptionSpec.builder("--" + name)
-                      .type(Long.class)
-                      .paramLabel(name.toUpperCase(java.util.Locale.ROOT))
-                      .description(
-                          "%s (default %d)"
-                              .formatted(description, USUAL_SIZES.getOrDefault(name, OTHER_SIZE)))
-                      .build();
-              sizes.put(name, option);
-              spec.addOption(option);
-            });
+        .forEach((name, description) -> {
+          OptionSpec option =
+              OptionSpec.builder("--" + name)
+                  .type(Long.class)
+                  .paramLabel(name.toUpperCase(java.util.Locale.ROOT))
+                  .description(
+                      "%s (default %d)"
+                          .formatted(description, USUAL_SIZES.getOrDefault(name, OTHER_SIZE)))
+                  .build();
+          sizes.put(name, option);
+          spec.addOption(option);
+        });
     for (org.mkernel.api.spi.OptionSpec own : operator.options()) {
       boolean flag = own.allowed().contains("true") && own.allowed().size() == 2;
       OptionSpec.Builder option =
@@ -82,23 +81,21 @@ abstract class OperatorCommand implements Callable<Integer> {
   /** The problem that the options describe. Options of {@code -o} that are not its own are left. */
   final Problem problem() {
     Map<String, Long> extents = new HashMap<>();
-    sizes.forEach(
-        (name, option) -> {
-          Long given = option.getValue();
-          extents.put(name, given == null ? defaultSize(name) : given);
-        });
+    sizes.forEach((name, option) -> {
+      Long given = option.getValue();
+      extents.put(name, given == null ? defaultSize(name) : given);
+    });
     Map<String, String> chosen = new HashMap<>();
-    options.forEach(
-        (name, option) -> {
-          String given = option.getValue();
-          if (given != null) {
-            chosen.put(name, given);
-          } else if (others.containsKey(name)) {
-            chosen.put(name, others.get(name));
-          } else if (defaultOption(name) != null) {
-            chosen.put(name, defaultOption(name));
-          }
-        });
+    options.forEach((name, option) -> {
+      String given = option.getValue();
+      if (given != null) {
+        chosen.put(name, given);
+      } else if (others.containsKey(name)) {
+        chosen.put(name, others.get(name));
+      } else if (defaultOption(name) != null) {
+        chosen.put(name, defaultOption(name));
+      }
+    });
     return new Problem(
         operator.name(), Topology.of(nodes, ranksPerNode), DType.of(dtype), extents, chosen);
   }
@@ -109,26 +106,26 @@ abstract class OperatorCommand implements Callable<Integer> {
   }
 
   /** The value of an option of the operator that was not given; null for its own default. */
-  @org.jspecify.annotations.Nullable String defaultOption(String name) {
+  @org.jspecify.annotations.Nullable
+  String defaultOption(String name) {
     return null;
   }
 
   /** Options of {@code -o} that are for a transport or the runtime. */
   final Map<String, String> configOptions() {
     Map<String, String> rest = new LinkedHashMap<>();
-    others.forEach(
-        (name, value) -> {
-          if (options.containsKey(name)) {
-            return;
-          }
-          if (!name.contains(".") && !RUNTIME_OPTIONS.contains(name)) {
-            throw new UsageException(
-                "option \"%s\" is unknown; allowed are %s of %s, %s, and names of a transport or role"
+    others.forEach((name, value) -> {
+      if (options.containsKey(name)) {
+        return;
+      }
+      if (!name.contains(".") && !RUNTIME_OPTIONS.contains(name)) {
+        throw new UsageException(
+            "option \"%s\" is unknown; allowed are %s of %s, %s, and names of a transport or role"
                     .formatted(name, options.keySet(), operator.name(), RUNTIME_OPTIONS)
-                    + " such as emulated.bandwidth and lanes.compute");
-          }
-          rest.put(name, value);
-        });
+                + " such as emulated.bandwidth and lanes.compute");
+      }
+      rest.put(name, value);
+    });
     return rest;
   }
 

@@ -64,32 +64,31 @@ final class OperatorRun {
     long[][] nanos = new long[world.size()][iterations];
     byte[][] digests = new byte[world.size()][];
     HostTensor[] firstOutput = new HostTensor[world.size()];
-    world.eachLocalRank(
-        rank -> {
-          Map<String, Tensor> tensors = allocate(rank);
-          try (Operation operation =
-              rank.prepare(Collective.of(operator.name(), tensors, problem.options()))) {
-            if (rank.index() == 0) {
-              report.set(operation.report());
-            }
-            for (int i = 0; i < iterations; i++) {
-              poison(tensors);
-              long start = System.nanoTime();
-              operation.await(operation.launch(), AWAIT_NANOS);
-              nanos[rank.index()][i] = System.nanoTime() - start;
-            }
-          }
-          MessageDigest sha = sha256();
-          for (OperandSpec operand : operands) {
-            if (operand.output()) {
-              HostTensor tensor = new HostTensor(tensor(tensors, operand));
-              firstOutput[rank.index()] = tensor;
-              update(sha, tensor.memory());
-              verifier.ifPresent(v -> v.check(rank.index(), operand, tensor));
-            }
-          }
-          digests[rank.index()] = sha.digest();
-        });
+    world.eachLocalRank(rank -> {
+      Map<String, Tensor> tensors = allocate(rank);
+      try (Operation operation =
+          rank.prepare(Collective.of(operator.name(), tensors, problem.options()))) {
+        if (rank.index() == 0) {
+          report.set(operation.report());
+        }
+        for (int i = 0; i < iterations; i++) {
+          poison(tensors);
+          long start = System.nanoTime();
+          operation.await(operation.launch(), AWAIT_NANOS);
+          nanos[rank.index()][i] = System.nanoTime() - start;
+        }
+      }
+      MessageDigest sha = sha256();
+      for (OperandSpec operand : operands) {
+        if (operand.output()) {
+          HostTensor tensor = new HostTensor(tensor(tensors, operand));
+          firstOutput[rank.index()] = tensor;
+          update(sha, tensor.memory());
+          verifier.ifPresent(v -> v.check(rank.index(), operand, tensor));
+        }
+      }
+      digests[rank.index()] = sha.digest();
+    });
     MessageDigest all = sha256();
     for (byte[] digest : digests) {
       all.update(digest);
@@ -101,8 +100,7 @@ final class OperatorRun {
     if (prepared == null) {
       throw new IllegalStateException("rank 0 reported nothing");
     }
-    return new Outcome(
-        prepared, verifier, HexFormat.of().formatHex(all.digest()), median(nanos));
+    return new Outcome(prepared, verifier, HexFormat.of().formatHex(all.digest()), median(nanos));
   }
 
   /** The output that is written to a file. */

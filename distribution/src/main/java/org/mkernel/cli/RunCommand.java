@@ -47,10 +47,7 @@ final class RunCommand extends OperatorCommand {
       paramLabel = "SECONDS")
   @Nullable String deadline;
 
-  @Option(
-      names = "--lanes",
-      description = "lanes of a role, as compute=2",
-      paramLabel = "ROLE=N")
+  @Option(names = "--lanes", description = "lanes of a role, as compute=2", paramLabel = "ROLE=N")
   Map<String, String> lanes = new LinkedHashMap<>();
 
   @Option(
@@ -174,7 +171,7 @@ final class RunCommand extends OperatorCommand {
     @Override
     public void close() {
       if (guarded.getAndSet(null) != null) {
-        boolean unused = Runtime.getRuntime().removeShutdownHook(hook);
+        boolean _ = Runtime.getRuntime().removeShutdownHook(hook);
       }
     }
   }
@@ -189,55 +186,54 @@ final class RunCommand extends OperatorCommand {
           fields.put("emulated", choice.emulated());
         };
     return new JsonText()
-        .object(
-            json -> {
-              json.put("schema", 1);
-              json.put("operator", operator.name());
-              json.put("nodes", nodes);
-              json.put("ranksPerNode", ranksPerNode);
-              json.put("world", problem.topology().size());
-              json.put("device", report.device());
-              json.put("dtype", problem.dtype().label());
-              json.object(
-                  "shape",
-                  shape -> operator.sizes().keySet().forEach(s -> shape.put(s, problem.size(s))));
-              json.object(
-                  "transport",
-                  both -> {
-                    choice(both, "intra", report.intra(), transport);
-                    choice(both, "inter", report.inter(), transport);
-                  });
-              if (verifier.isPresent()) {
-                json.put("verified", verifier.get().wrong() == 0);
-                json.put("wrong", verifier.get().wrong());
-                json.putNumber("maxAbsError", verifier.get().maxError());
-                json.put("elements", verifier.get().elements());
-              } else {
-                json.putNull("verified");
-                json.putNull("wrong");
-                json.putNull("maxAbsError");
-                json.putNull("elements");
-              }
-              json.put("digest", outcome.digest());
-              json.object(
-                  "timesMs",
-                  times -> {
-                    times.putNumber("plan", report.planNanos() / 1e6);
-                    times.putNumber("check", report.checkNanos() / 1e6);
-                    times.putNumber("fused", outcome.launchNanos() / 1e6);
-                    times.putNull("computeAlone");
-                    times.putNull("communicationAlone");
-                  });
-              json.object(
-                  "bytes",
-                  bytes -> {
-                    bytes.put("intra", report.intraBytes());
-                    bytes.put("inter", report.interBytes());
-                    bytes.put("interExpected", operator.interNodeBytes(problem));
-                  });
-              json.put("tasks", report.tasks());
-              json.strings("lanes", report.lanes());
-            });
+        .object(json -> {
+          json.put("schema", 1);
+          json.put("operator", operator.name());
+          json.put("nodes", nodes);
+          json.put("ranksPerNode", ranksPerNode);
+          json.put("world", problem.topology().size());
+          json.put("device", report.device());
+          json.put("dtype", problem.dtype().label());
+          json.object(
+              "shape",
+              shape -> operator.sizes().keySet().forEach(s -> shape.put(s, problem.size(s))));
+          json.object(
+              "transport",
+              both -> {
+                choice(both, "intra", report.intra(), transport);
+                choice(both, "inter", report.inter(), transport);
+              });
+          if (verifier.isPresent()) {
+            json.put("verified", verifier.get().wrong() == 0);
+            json.put("wrong", verifier.get().wrong());
+            json.putNumber("maxAbsError", verifier.get().maxError());
+            json.put("elements", verifier.get().elements());
+          } else {
+            json.putNull("verified");
+            json.putNull("wrong");
+            json.putNull("maxAbsError");
+            json.putNull("elements");
+          }
+          json.put("digest", outcome.digest());
+          json.object(
+              "timesMs",
+              times -> {
+                times.putNumber("plan", report.planNanos() / 1e6);
+                times.putNumber("check", report.checkNanos() / 1e6);
+                times.putNumber("fused", outcome.launchNanos() / 1e6);
+                times.putNull("computeAlone");
+                times.putNull("communicationAlone");
+              });
+          json.object(
+              "bytes",
+              bytes -> {
+                bytes.put("intra", report.intraBytes());
+                bytes.put("inter", report.interBytes());
+                bytes.put("interExpected", operator.interNodeBytes(problem));
+              });
+          json.put("tasks", report.tasks());
+          json.strings("lanes", report.lanes());
+        });
   }
 
   private static void choice(
@@ -257,20 +253,22 @@ final class RunCommand extends OperatorCommand {
     out.printf("%s: %s%n", operator.name(), operator.description());
     line(out, "world", "%d nodes x %d ranks, device %s", nodes, ranksPerNode, report.device());
     StringBuilder shape = new StringBuilder(problem.dtype().label());
-    operator.sizes().keySet().forEach(s -> shape.append(", ").append(s).append(' ').append(problem.size(s)));
+    operator
+        .sizes()
+        .keySet()
+        .forEach(s -> shape.append(", ").append(s).append(' ').append(problem.size(s)));
     line(out, "shape", "%s", shape);
     report.intra().ifPresent(c -> line(out, "inside a node", "%s: %s", c.name(), c.reason()));
     report
         .inter()
-        .ifPresent(
-            c ->
-                line(
-                    out,
-                    "between nodes",
-                    "%s%s: %s",
-                    c.name(),
-                    c.emulated() ? " (emulated)" : "",
-                    c.reason()));
+        .ifPresent(c ->
+            line(
+                out,
+                "between nodes",
+                "%s%s: %s",
+                c.name(),
+                c.emulated() ? " (emulated)" : "",
+                c.reason()));
     line(
         out,
         "schedule",

@@ -7,8 +7,8 @@ import org.mkernel.api.schedule.Role;
 import org.mkernel.api.schedule.Schedule;
 
 /**
- * Looks for tasks that wait for themselves: signal edges, the order of claims in a pool, and the order
- * of pools in a role must be acyclic over all ranks. Nodes are tasks, then copies of signals.
+ * Looks for tasks that wait for themselves: signal edges, the order of claims in a pool, and the
+ * order of pools in a role must be acyclic over all ranks. Nodes are tasks, then copies of signals.
  */
 final class DeadlockCheck {
   private final Schedule schedule;
@@ -61,11 +61,10 @@ final class DeadlockCheck {
     }
     int[] target = new int[first[nodes]];
     int[] next = java.util.Arrays.copyOf(first, nodes);
-    forEachEdge(
-        (from, to) -> {
-          target[next[from]++] = to;
-          degree[to]++;
-        });
+    forEachEdge((from, to) -> {
+      target[next[from]++] = to;
+      degree[to]++;
+    });
     int[] queue = new int[nodes];
     int filled = 0;
     for (int node = 0; node < nodes; node++) {

@@ -25,7 +25,9 @@ public record Finding(Rule rule, String message, List<TaskId> tasks) {
 
   /** What is checked. */
   public enum Rule {
-    /** Indices in range, regions inside their buffers and aligned, tasks that touch what they may. */
+    /**
+     * Indices in range, regions inside their buffers and aligned, tasks that touch what they may.
+     */
     STRUCTURE,
     /** Every pool is drained by exactly one role. */
     LANES,

@@ -33,9 +33,6 @@ final class Findings {
 
   /** Says something of one task, whose words come first. */
   void of(Finding.Rule rule, int rank, int task, String message) {
-    add(
-        rule,
-        schedule.describe(rank, task) + " " + message,
-        new Finding.TaskId(rank, task));
+    add(rule, schedule.describe(rank, task) + " " + message, new Finding.TaskId(rank, task));
   }
 }

@@ -7,8 +7,8 @@ import org.mkernel.api.schedule.TaskKind;
 
 /**
  * Whether one access happens before another, over epochs. Edges lead from a task that raises to one
- * that waits, and from all tasks of a rank's launch to its next launch. What a put writes is ordered
- * only by its own flag, at its destination. The order of claims orders nothing.
+ * that waits, and from all tasks of a rank's launch to its next launch. What a put writes is
+ * ordered only by its own flag, at its destination. The order of claims orders nothing.
  */
 final class HappensBefore {
   private final Schedule schedule;

@@ -6,8 +6,8 @@ import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.TaskKind;
 
 /**
- * Conflicting accesses are ordered: within an epoch one way or the other, and between an epoch and the
- * next that uses the same slot, in the order of epochs. Outputs are covered once.
+ * Conflicting accesses are ordered: within an epoch one way or the other, and between an epoch and
+ * the next that uses the same slot, in the order of epochs. Outputs are covered once.
  */
 final class RaceCheck {
   private final Schedule schedule;
@@ -75,11 +75,7 @@ final class RaceCheck {
 
   private boolean before(Accesses accesses, int a, int b, int distance) {
     return order.holds(
-        accesses.task(a),
-        accesses.isWrite(a),
-        accesses.task(b),
-        accesses.part(b),
-        distance);
+        accesses.task(a), accesses.isWrite(a), accesses.task(b), accesses.part(b), distance);
   }
 
   private void report(

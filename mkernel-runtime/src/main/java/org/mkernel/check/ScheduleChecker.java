@@ -6,9 +6,9 @@ import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.TaskKind;
 
 /**
- * Proves a schedule before anything runs it: structure, lanes, signals, absence of deadlocks and races,
- * and coverage of outputs. Time and memory are linear in the schedule, apart from sorting and from
- * conflicting pairs that no direct signal orders.
+ * Proves a schedule before anything runs it: structure, lanes, signals, absence of deadlocks and
+ * races, and coverage of outputs. Time and memory are linear in the schedule, apart from sorting
+ * and from conflicting pairs that no direct signal orders.
  */
 public final class ScheduleChecker {
   private static final List<String> ASSUMPTIONS =

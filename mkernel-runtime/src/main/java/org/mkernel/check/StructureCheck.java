@@ -92,8 +92,7 @@ final class StructureCheck {
     }
     boolean shape =
         switch (kind) {
-          case COMPUTE ->
-              tasks.kernel(task) >= 0 && tasks.kernel(task) < schedule.kernels().size();
+          case COMPUTE -> tasks.kernel(task) >= 0 && tasks.kernel(task) < schedule.kernels().size();
           case PUT -> streams == 1 && outputs == 1;
           case REDUCE -> streams == 1 && outputs == 1;
           case NOTIFY -> streams == 0 && outputs == 0;
@@ -111,10 +110,7 @@ final class StructureCheck {
 
   private void signal(RankSchedule tasks, int task, int signal) {
     if (signal < 0 || signal >= schedule.signalCount()) {
-      bad(
-          tasks,
-          task,
-          "names signal %d; there are %d".formatted(signal, schedule.signalCount()));
+      bad(tasks, task, "names signal %d; there are %d".formatted(signal, schedule.signalCount()));
     }
   }
 
@@ -125,8 +121,7 @@ final class StructureCheck {
       bad(tasks, task, "raises a signal of rank %d; there are %d".formatted(owner, ranks));
     } else if (!schedule.topology().sameNode(owner, tasks.rank())) {
       boolean first = raise == tasks.firstRaise(task);
-      boolean flag =
-          schedule.signal(tasks.raiseSignal(raise)).kind() == SignalSpec.Kind.FLAG;
+      boolean flag = schedule.signal(tasks.raiseSignal(raise)).kind() == SignalSpec.Kind.FLAG;
       if (!first || !flag || (kind != TaskKind.PUT && kind != TaskKind.NOTIFY)) {
         bad(
             tasks,
@@ -164,7 +159,8 @@ final class StructureCheck {
       bad(tasks, task, "names an impossible region: " + words);
       return;
     }
-    // What is left of the buffer after the last row must hold the rows before it; nothing overflows.
+    // What is left of the buffer after the last row must hold the rows before it; nothing
+    // overflows.
     long room = spec.bytes(owner) - rowBytes - offset;
     if (room < 0 || offset > spec.bytes(owner) || (rows > 1 && room / pitch < rows - 1)) {
       bad(tasks, task, "names a region outside its buffer: " + words);
@@ -195,10 +191,7 @@ final class StructureCheck {
     }
     int source = tasks.partRegion(tasks.firstPart(stream));
     int target = tasks.output(tasks.firstOutput(task));
-    if (source < 0
-        || source >= tasks.regions()
-        || target < 0
-        || target >= tasks.regions()) {
+    if (source < 0 || source >= tasks.regions() || target < 0 || target >= tasks.regions()) {
       return;
     }
     if (tasks.regionRows(source) != tasks.regionRows(target)
@@ -214,8 +207,7 @@ final class StructureCheck {
                   tasks.regionRowBytes(target)));
     }
     int raise = tasks.firstRaise(task);
-    if (raise == tasks.firstRaise(task + 1)
-        || tasks.raiseRank(raise) != tasks.regionRank(target)) {
+    if (raise == tasks.firstRaise(task + 1) || tasks.raiseRank(raise) != tasks.regionRank(target)) {
       bad(tasks, task, "must first raise a flag of the rank that it writes to");
     }
     for (int more = raise + 1; more < tasks.firstRaise(task + 1); more++) {

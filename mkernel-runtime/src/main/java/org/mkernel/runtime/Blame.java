@@ -53,16 +53,13 @@ final class Blame {
           members.stream().filter(m -> m.rank() == raiser.rank()).findFirst();
       if (member.isEmpty() || member.get().launched() < stall.epoch()) {
         long launched = member.map(PreparedOperation::launched).orElse(0L);
-        text.append(
-            ", but rank %d has launched only epoch %d".formatted(raiser.rank(), launched));
+        text.append(", but rank %d has launched only epoch %d".formatted(raiser.rank(), launched));
         break;
       }
       Optional<Stall> next =
           visited.get(raiser.rank())
               ? Optional.empty()
-              : member.get().stalls().stream()
-                  .filter(s -> blocks(s, raiser.task()))
-                  .findFirst();
+              : member.get().stalls().stream().filter(s -> blocks(s, raiser.task())).findFirst();
       if (next.isEmpty()) {
         text.append(
             schedule.topology().sameNode(raiser.rank(), stall.rank())
@@ -96,13 +93,12 @@ final class Blame {
     int pool = rank.poolOf(task);
     return rank.roles().stream()
         .map(role -> java.util.Arrays.stream(role.pools()).boxed().toList())
-        .anyMatch(
-            pools ->
-                pools.contains(stalledPool)
-                    && pools.contains(pool)
-                    && (stalledPool == pool
-                        ? stall.task() < task
-                        : pools.indexOf(stalledPool) < pools.indexOf(pool)));
+        .anyMatch(pools ->
+            pools.contains(stalledPool)
+                && pools.contains(pool)
+                && (stalledPool == pool
+                    ? stall.task() < task
+                    : pools.indexOf(stalledPool) < pools.indexOf(pool)));
   }
 
   private record Raiser(int rank, int task) {}

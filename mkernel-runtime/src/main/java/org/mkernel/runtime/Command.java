@@ -4,8 +4,8 @@ import org.mkernel.api.UsageException;
 
 /**
  * The 8 bytes with which a device says that a transfer is due. From the top: lap (1 bit), epoch tag
- * (16), extent (23), transfer (24). The lap tells a full slot from an empty one, so that a command all
- * of whose other bits are zero is a command too.
+ * (16), extent (23), transfer (24). The lap tells a full slot from an empty one, so that a command
+ * all of whose other bits are zero is a command too.
  */
 final class Command {
   static final int TRANSFER_BITS = 24;
@@ -36,7 +36,7 @@ final class Command {
     if (extent < 0 || extent > MAX_EXTENT) {
       throw new UsageException("extent %d; allowed are 0 to %d".formatted(extent, MAX_EXTENT));
     }
-    return (epoch & EPOCH_MASK) << EPOCH_SHIFT | (long) extent << TRANSFER_BITS | transfer;
+    return ((epoch & EPOCH_MASK) << EPOCH_SHIFT) | ((long) extent << TRANSFER_BITS) | transfer;
   }
 
   static int transfer(long command) {

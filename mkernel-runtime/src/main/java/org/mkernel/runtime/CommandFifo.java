@@ -7,9 +7,9 @@ import java.nio.ByteOrder;
 import org.mkernel.api.UsageException;
 
 /**
- * The queue of commands of a rank, in plain memory so that a device can fill it: many producers, one
- * consumer. A producer reserves a position and publishes its command with one 8-byte release store;
- * the lap bit of the slot says that it is full. Neither side ever blocks here.
+ * The queue of commands of a rank, in plain memory so that a device can fill it: many producers,
+ * one consumer. A producer reserves a position and publishes its command with one 8-byte release
+ * store; the lap bit of the slot says that it is full. Neither side ever blocks here.
  *
  * <pre>
  *   offset 0     head: positions consumed, stored by the consumer
@@ -98,7 +98,7 @@ final class CommandFifo {
         LONG.setRelease(memory, (long) CACHED_HEAD_OFFSET, known);
       }
     } while (!LONG.compareAndSet(memory, (long) TAIL_OFFSET, tail, tail + 1));
-    LONG.setRelease(memory, slot(tail), command & ~Command.LAP | lap(tail));
+    LONG.setRelease(memory, slot(tail), (command & ~Command.LAP) | lap(tail));
     return true;
   }
 
@@ -130,6 +130,6 @@ final class CommandFifo {
 
   /** The lap bit of a full slot: set on even laps, so that zeroed memory is empty. */
   private long lap(long position) {
-    return (position >>> lapShift & 1) == 0 ? Command.LAP : 0;
+    return ((position >>> lapShift) & 1) == 0 ? Command.LAP : 0;
   }
 }

@@ -3,8 +3,8 @@ package org.mkernel.runtime;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Compares the order of launches between the ranks of a process. The n-th launch of every rank must be
- * of the same operation; the first rank to launch writes down which, the others compare.
+ * Compares the order of launches between the ranks of a process. The n-th launch of every rank must
+ * be of the same operation; the first rank to launch writes down which, the others compare.
  */
 final class LaunchLedger {
   private static final int SLOTS = 1024;
@@ -22,7 +22,7 @@ final class LaunchLedger {
    */
   int record(long sequence, int operation) {
     int slot = (int) (sequence % SLOTS);
-    long mine = sequence << OPERATION_BITS | operation;
+    long mine = (sequence << OPERATION_BITS) | operation;
     while (true) {
       long there = slots.get(slot);
       long sequenceThere = there >>> OPERATION_BITS;

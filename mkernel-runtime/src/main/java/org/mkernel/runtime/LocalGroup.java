@@ -22,7 +22,7 @@ final class LocalGroup {
   private final Abort abort;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  private final byte @Nullable [][] gathering;
+  private final byte[] @Nullable [] gathering;
   private List<byte[]> result = List.of();
   private int arrived;
   private long round;
@@ -73,7 +73,7 @@ final class LocalGroup {
         if (left <= 0) {
           throw expired(rank);
         }
-        long unused = changed.awaitNanos(Math.min(left, LOOK_AT_ABORT_NANOS));
+        long _ = changed.awaitNanos(Math.min(left, LOOK_AT_ABORT_NANOS));
       }
       // The next round can't complete before this rank takes part in it: the result still stands.
       return result;
@@ -95,10 +95,9 @@ final class LocalGroup {
   private void throwIfAborted() {
     abort
         .cause()
-        .ifPresent(
-            cause -> {
-              throw cause.copy();
-            });
+        .ifPresent(cause -> {
+          throw cause.copy();
+        });
   }
 
   private MKernelException expired(int rank) {

@@ -163,15 +163,14 @@ final class LocalWorld implements World {
       Thread thread =
           config
               .threads()
-              .newThread(
-                  () -> {
-                    try {
-                      body.accept(rank);
-                    } catch (Throwable e) {
-                      first.compareAndSet(null, e);
-                      abort(causeOf(rank.index(), e));
-                    }
-                  });
+              .newThread(() -> {
+                try {
+                  body.accept(rank);
+                } catch (Throwable e) {
+                  first.compareAndSet(null, e);
+                  abort(causeOf(rank.index(), e));
+                }
+              });
       thread.setName("mkernel-rank-" + rank.index());
       thread.setDaemon(true);
       threads.add(thread);

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
- * One operation of all ranks of a process. Memory that peers write stays until every rank has closed
- * the operation: a rank may be done while another still raises a flag in its memory.
+ * One operation of all ranks of a process. Memory that peers write stays until every rank has
+ * closed the operation: a rank may be done while another still raises a flag in its memory.
  */
 final class OperationGroup {
   private final AtomicReferenceArray<PreparedOperation> members;

@@ -33,9 +33,9 @@ import org.mkernel.api.spi.KernelSet;
 import org.mkernel.api.spi.TransportProvider;
 
 /**
- * Every provider that was found: those of the runtime's own layer (or of the class path), then those
- * of the plug-in folder, one layer per sub-folder. A provider that can't be made becomes an entry of
- * {@link #infos}, and stops nobody else.
+ * Every provider that was found: those of the runtime's own layer (or of the class path), then
+ * those of the plug-in folder, one layer per sub-folder. A provider that can't be made becomes an
+ * entry of {@link #infos}, and stops nobody else.
  */
 final class Plugins {
   private static final Logger LOG = LogManager.getLogger(Plugins.class);
@@ -132,7 +132,7 @@ final class Plugins {
         }
         ServiceLoader.Provider<T> provider = providers.next();
         type = provider.type();
-        if (onlyIn == null || type.getModule().getLayer() == onlyIn) {
+        if (onlyIn == null || onlyIn.equals(type.getModule().getLayer())) {
           adder.add(provider.get(), moduleOf(type));
         }
       } catch (ServiceConfigurationError | LinkageError | RuntimeException e) {
@@ -157,7 +157,7 @@ final class Plugins {
 
   static String rootCause(Throwable failure) {
     Throwable root = failure;
-    for (Throwable next = root.getCause(); next != null && next != root; next = root.getCause()) {
+    for (Throwable next = root.getCause(); next != null; next = root.getCause()) {
       root = next;
     }
     return root.getMessage() == null ? root.getClass().getSimpleName() : root.getMessage();
@@ -195,8 +195,7 @@ final class Plugins {
 
   private void add(KernelSet p, String module) {
     kernelSets.add(p);
-    infos.add(
-        new PluginInfo("kernel set", p.device(), module, "", new Availability.Available("")));
+    infos.add(new PluginInfo("kernel set", p.device(), module, "", new Availability.Available("")));
   }
 
   private <T> boolean unique(

@@ -39,8 +39,9 @@ import org.mkernel.api.spi.Transfer;
 import org.mkernel.api.spi.Wire;
 
 /**
- * Prepares an operation on one rank: agrees with the others, plans and checks, binds memory, connects,
- * and hands the bound schedule to the device. Everything that can block or allocate happens here.
+ * Prepares an operation on one rank: agrees with the others, plans and checks, binds memory,
+ * connects, and hands the bound schedule to the device. Everything that can block or allocate
+ * happens here.
  */
 final class Preparation {
   /** Alignment of each buffer in a workspace: what the strictest executor asks for. */
@@ -335,7 +336,8 @@ final class Preparation {
   private WiredQueue connect(
       Schedule schedule, Layout layout, List<Span> spans, long[][] buffers, int[] transferOf) {
     RankSchedule tasks = schedule.rank(rank.index());
-    int variants = schedule.buffers().stream().mapToInt(BufferSpec::depth).reduce(1, Preparation::lcm);
+    int variants =
+        schedule.buffers().stream().mapToInt(BufferSpec::depth).reduce(1, Preparation::lcm);
     List<Transfer> transfers = new ArrayList<>();
     List<Integer> peers = new ArrayList<>();
     List<Long> done = new ArrayList<>();
@@ -361,7 +363,8 @@ final class Preparation {
     int capacity = Integer.highestOneBit(Math.clamp(4L * peers.size(), MIN_FIFO, MAX_FIFO));
     Device.Memory memory = rank.device().allocate(CommandFifo.bytes(capacity), ALIGNMENT);
     group.own(memory::close);
-    CommandFifo fifo = new CommandFifo(RawMemory.segment(memory.address(), memory.bytes()), capacity);
+    CommandFifo fifo =
+        new CommandFifo(RawMemory.segment(memory.address(), memory.bytes()), capacity);
     int[] taskOf = new int[peers.size()];
     for (int task = 0; task < transferOf.length; task++) {
       if (transferOf[task] >= 0) {
@@ -381,8 +384,7 @@ final class Preparation {
     return WiredQueue.of(world.proxy(), queue, fifo, peers);
   }
 
-  private static Long doneAddress(
-      RankSchedule tasks, int task, List<Span> spans) {
+  private static Long doneAddress(RankSchedule tasks, int task, List<Span> spans) {
     int second = tasks.firstRaise(task) + 1;
     return second < tasks.firstRaise(task + 1)
         ? spans.getFirst().address() + 8L * tasks.raiseSignal(second)

@@ -15,8 +15,8 @@ import org.mkernel.api.Operation;
 import org.mkernel.api.OperationReport;
 import org.mkernel.api.PeerLostException;
 import org.mkernel.api.UsageException;
-import org.mkernel.api.spi.ExecutionPlan;
 import org.mkernel.api.spi.Executable;
+import org.mkernel.api.spi.ExecutionPlan;
 
 /** An operation of one rank, ready to launch. */
 final class PreparedOperation implements Operation, ExecutionPlan.Observer {
@@ -202,8 +202,7 @@ final class PreparedOperation implements Operation, ExecutionPlan.Observer {
   @Override
   public void expired(ExecutionPlan.Stall stall) {
     if (!world.abort().isSet()) {
-      world.abort(
-          new Blame(planned.schedule(), group.members(), world.waitNanos()).of(stall));
+      world.abort(new Blame(planned.schedule(), group.members(), world.waitNanos()).of(stall));
     }
   }
 

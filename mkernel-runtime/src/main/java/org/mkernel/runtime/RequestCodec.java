@@ -12,7 +12,9 @@ import org.mkernel.api.DType;
 import org.mkernel.api.spi.CollectiveProvider.Request;
 import org.mkernel.api.spi.CollectiveProvider.Shape;
 
-/** What ranks tell each other when they prepare: operator and request, or why one can't take part. */
+/**
+ * What ranks tell each other when they prepare: operator and request, or why one can't take part.
+ */
 final class RequestCodec {
   private static final int VERSION = 1;
 
@@ -61,8 +63,7 @@ final class RequestCodec {
       String problem = in.readUTF();
       Map<String, Shape> operands = new TreeMap<>();
       for (int left = in.readInt(); left > 0; left--) {
-        operands.put(
-            in.readUTF(), new Shape(DType.of(in.readUTF()), in.readLong(), in.readLong()));
+        operands.put(in.readUTF(), new Shape(DType.of(in.readUTF()), in.readLong(), in.readLong()));
       }
       Map<String, String> options = new TreeMap<>();
       for (int left = in.readInt(); left > 0; left--) {

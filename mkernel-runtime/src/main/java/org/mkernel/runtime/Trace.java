@@ -14,8 +14,9 @@ import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.Topology;
 
 /**
- * What ran when, in columns that were allocated before; written as Chrome trace events, which Perfetto
- * reads: a process per rank, a row per lane, a wait as an event of its own before its task.
+ * What ran when, in columns that were allocated before; written as Chrome trace events, which
+ * Perfetto reads: a process per rank, a row per lane, a wait as an event of its own before its
+ * task.
  */
 final class Trace {
   private static final Logger LOG = LogManager.getLogger(Trace.class);

@@ -27,8 +27,7 @@ final class WiredQueue implements ExecutionPlan.Commands {
     this.peers = peers;
   }
 
-  static WiredQueue of(
-      ProxyThread proxy, ProxyQueue queue, CommandFifo fifo, List<Integer> peers) {
+  static WiredQueue of(ProxyThread proxy, ProxyQueue queue, CommandFifo fifo, List<Integer> peers) {
     return new WiredQueue(proxy, queue, fifo, peers.stream().distinct().sorted().toList());
   }
 

@@ -28,8 +28,8 @@ import org.mkernel.api.spi.Problem;
 /**
  * Runs any operator on inputs whose sums are exactly representable, so that each element of the
  * outputs is either right to the last bit or wrong. Inputs are small integers that depend on the
- * iteration; outputs are poisoned with NaN before each launch; so zeros, unwritten elements, swapped
- * tiles and results of an earlier epoch all count as wrong.
+ * iteration; outputs are poisoned with NaN before each launch; so zeros, unwritten elements,
+ * swapped tiles and results of an earlier epoch all count as wrong.
  */
 public final class ExactRun {
   private static final ValueLayout.OfShort SHORT =
@@ -112,36 +112,38 @@ public final class ExactRun {
     AtomicLong wrong = new AtomicLong();
     AtomicReference<OperationReport> report = new AtomicReference<>();
     byte[][] digests = new byte[world.size()][];
-    world.eachLocalRank(
-        rank -> {
-          Map<String, Tensor> tensors = new HashMap<>();
-          List<Tensor> outputs = new ArrayList<>();
-          for (OperandSpec operand : operands) {
-            OperandSpec.Shard shard = operand.shards().get(rank.index());
-            Tensor tensor = rank.allocate(problem.dtype(), shard.rows(), shard.columns());
-            tensors.put(operand.name(), tensor);
-            if (operand.output()) {
-              outputs.add(tensor);
-            }
-          }
-          try (Operation operation =
-              rank.prepare(Collective.of(provider.name(), tensors, problem.options()))) {
-            if (rank.index() == 0) {
-              report.set(operation.report());
-            }
-            for (int i = 0; i < iterations; i++) {
-              long round = seed * 1_000_003 + i;
-              fill(rank, tensors, round);
-              long epoch = operation.launch();
-              operation.await(epoch, TimeUnit.MINUTES.toNanos(2));
-              tamper.accept(outputs);
-              check(rank, tensors, round, elements, wrong);
-            }
-          }
-          digests[rank.index()] = digest(outputs);
-        });
+    world.eachLocalRank(rank -> {
+      Map<String, Tensor> tensors = new HashMap<>();
+      List<Tensor> outputs = new ArrayList<>();
+      for (OperandSpec operand : operands) {
+        OperandSpec.Shard shard = operand.shards().get(rank.index());
+        Tensor tensor = rank.allocate(problem.dtype(), shard.rows(), shard.columns());
+        tensors.put(operand.name(), tensor);
+        if (operand.output()) {
+          outputs.add(tensor);
+        }
+      }
+      try (Operation operation =
+          rank.prepare(Collective.of(provider.name(), tensors, problem.options()))) {
+        if (rank.index() == 0) {
+          report.set(operation.report());
+        }
+        for (int i = 0; i < iterations; i++) {
+          long round = seed * 1_000_003 + i;
+          fill(rank, tensors, round);
+          long epoch = operation.launch();
+          operation.await(epoch, TimeUnit.MINUTES.toNanos(2));
+          tamper.accept(outputs);
+          check(rank, tensors, round, elements, wrong);
+        }
+      }
+      digests[rank.index()] = digest(outputs);
+    });
     return new Result(
-        elements.get(), wrong.get(), combine(digests), java.util.Objects.requireNonNull(report.get()));
+        elements.get(),
+        wrong.get(),
+        combine(digests),
+        java.util.Objects.requireNonNull(report.get()));
   }
 
   private void fill(Rank rank, Map<String, Tensor> tensors, long round) {
@@ -203,8 +205,7 @@ public final class ExactRun {
         for (int column = 0; column < values.length; column++) {
           float seen = get(memory, problem.dtype(), row * shard.columns() + column);
           // Decoding what was encoded rounds as the operator must.
-          float right =
-              problem.dtype().decode(problem.dtype().encode((float) values[column]));
+          float right = problem.dtype().decode(problem.dtype().encode((float) values[column]));
           elements.incrementAndGet();
           if (seen != right) {
             wrong.incrementAndGet();

@@ -20,7 +20,9 @@ import org.mkernel.api.World;
 import org.mkernel.api.spi.Problem;
 import org.mkernel.testkit.ExactRun;
 
-/** all-gather-gemm over emulated nodes: exact, with the bytes of the closed form, and reproducible. */
+/**
+ * all-gather-gemm over emulated nodes: exact, with the bytes of the closed form, and reproducible.
+ */
 final class AllGatherGemmTest {
   private static final int[][] WORLDS = {{1, 1}, {1, 4}, {2, 2}, {3, 2}, {4, 4}, {2, 1}, {5, 1}};
   private static final long[][] SHAPES = {
@@ -55,7 +57,17 @@ final class AllGatherGemmTest {
     for (String transposed : List.of("false", "true")) {
       Problem problem =
           Problems.gemm(
-              2, 2, dtype, 130, 70, 33, "transpose-b", transposed, "bias", "true", "epilogue",
+              2,
+              2,
+              dtype,
+              130,
+              70,
+              33,
+              "transpose-b",
+              transposed,
+              "bias",
+              "true",
+              "epilogue",
               "relu");
       assertThat(Problems.run(Config.defaults(), problem, 2).wrong()).isZero();
     }
@@ -91,29 +103,24 @@ final class AllGatherGemmTest {
         World world = mkernel.local(2, 1)) {
       ExactRun zeros =
           new ExactRun(world, mkernel.collective(Problems.GEMM), problem)
-              .tamper(
-                  outputs ->
-                      outputs.forEach(
-                          t ->
-                              MemorySegment.ofAddress(t.address())
-                                  .reinterpret(t.rows() * t.pitch())
-                                  .fill((byte) 0)));
+              .tamper(outputs ->
+                  outputs.forEach(t ->
+                      MemorySegment.ofAddress(t.address())
+                          .reinterpret(t.rows() * t.pitch())
+                          .fill((byte) 0)));
       assertThat(zeros.run().wrong()).isPositive();
     }
     try (MKernel mkernel = MKernel.open(Config.defaults());
         World world = mkernel.local(2, 1)) {
       ExactRun swapped =
           new ExactRun(world, mkernel.collective(Problems.GEMM), problem)
-              .tamper(
-                  outputs -> {
-                    MemorySegment c =
-                        MemorySegment.ofAddress(outputs.getFirst().address())
-                            .reinterpret(64 * 16 * 4);
-                    byte[] upper = c.asSlice(0, 32).toArray(java.lang.foreign.ValueLayout.JAVA_BYTE);
-                    MemorySegment.copy(c, 32 * 16 * 4, c, 0, 32);
-                    MemorySegment.copy(
-                        MemorySegment.ofArray(upper), 0, c, 32 * 16 * 4, upper.length);
-                  });
+              .tamper(outputs -> {
+                MemorySegment c =
+                    MemorySegment.ofAddress(outputs.getFirst().address()).reinterpret(64 * 16 * 4);
+                byte[] upper = c.asSlice(0, 32).toArray(java.lang.foreign.ValueLayout.JAVA_BYTE);
+                MemorySegment.copy(c, 32 * 16 * 4, c, 0, 32);
+                MemorySegment.copy(MemorySegment.ofArray(upper), 0, c, 32 * 16 * 4, upper.length);
+              });
       assertThat(swapped.run().wrong()).isPositive();
     }
     try (MKernel mkernel = MKernel.open(Config.defaults());
@@ -121,17 +128,15 @@ final class AllGatherGemmTest {
       ThreadLocal<byte[]> first = new ThreadLocal<>();
       ExactRun stale =
           new ExactRun(world, mkernel.collective(Problems.GEMM), problem)
-              .tamper(
-                  outputs -> {
-                    MemorySegment c =
-                        MemorySegment.ofAddress(outputs.getFirst().address())
-                            .reinterpret(64 * 16 * 4);
-                    if (first.get() == null) {
-                      first.set(c.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE));
-                    } else {
-                      c.copyFrom(MemorySegment.ofArray(first.get()));
-                    }
-                  });
+              .tamper(outputs -> {
+                MemorySegment c =
+                    MemorySegment.ofAddress(outputs.getFirst().address()).reinterpret(64 * 16 * 4);
+                if (first.get() == null) {
+                  first.set(c.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE));
+                } else {
+                  c.copyFrom(MemorySegment.ofArray(first.get()));
+                }
+              });
       assertThat(stale.run().wrong()).isPositive();
     }
   }

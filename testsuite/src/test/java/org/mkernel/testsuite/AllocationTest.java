@@ -23,24 +23,23 @@ final class AllocationTest {
         (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     try (MKernel mkernel = MKernel.open(Config.defaults());
         World world = mkernel.local(2, 1)) {
-      world.eachLocalRank(
-          rank -> {
-            var a = rank.allocate(DType.F32, 8, 4);
-            var b = rank.allocate(DType.F32, 4, 4);
-            var c = rank.allocate(DType.F32, 16, 4);
-            try (Operation operation = rank.prepare(AllGatherGemm.of(a, b, c))) {
-              for (int i = 0; i < WARM_UP; i++) {
-                operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
-              }
-              long before = threads.getCurrentThreadAllocatedBytes();
-              for (int i = 0; i < LAUNCHES; i++) {
-                operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
-              }
-              long bytes = threads.getCurrentThreadAllocatedBytes() - before;
-              // Less than a byte each: nothing per launch, whatever the JIT did once.
-              assertThat(bytes).isLessThan(LAUNCHES);
-            }
-          });
+      world.eachLocalRank(rank -> {
+        var a = rank.allocate(DType.F32, 8, 4);
+        var b = rank.allocate(DType.F32, 4, 4);
+        var c = rank.allocate(DType.F32, 16, 4);
+        try (Operation operation = rank.prepare(AllGatherGemm.of(a, b, c))) {
+          for (int i = 0; i < WARM_UP; i++) {
+            operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
+          }
+          long before = threads.getCurrentThreadAllocatedBytes();
+          for (int i = 0; i < LAUNCHES; i++) {
+            operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
+          }
+          long bytes = threads.getCurrentThreadAllocatedBytes() - before;
+          // Less than a byte each: nothing per launch, whatever the JIT did once.
+          assertThat(bytes).isLessThan(LAUNCHES);
+        }
+      });
     }
   }
 }

@@ -16,7 +16,9 @@ import org.mkernel.api.PeerLostException;
 import org.mkernel.api.World;
 import org.mkernel.collectives.AllGatherGemm;
 
-/** Ranks that are dead or stalled, and wires that fail: the right words within the deadline + 1 s. */
+/**
+ * Ranks that are dead or stalled, and wires that fail: the right words within the deadline + 1 s.
+ */
 final class FailureTest {
   private static final long DEADLINE_MILLIS = 700;
 
@@ -29,22 +31,21 @@ final class FailureTest {
           catchThrowableOfType(
               MKernelException.class,
               () ->
-                  world.eachLocalRank(
-                      rank -> {
-                        var a = rank.allocate(DType.F32, 8, 4);
-                        var b = rank.allocate(DType.F32, 4, 4);
-                        var c = rank.allocate(DType.F32, 8L * rank.size(), 4);
-                        Operation operation = rank.prepare(AllGatherGemm.of(a, b, c));
+                  world.eachLocalRank(rank -> {
+                    var a = rank.allocate(DType.F32, 8, 4);
+                    var b = rank.allocate(DType.F32, 4, 4);
+                    var c = rank.allocate(DType.F32, 8L * rank.size(), 4);
+                    Operation operation = rank.prepare(AllGatherGemm.of(a, b, c));
+                    operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
+                    if (rank.index() == 0) {
+                      start[0] = System.nanoTime();
+                    }
+                    if (rank.index() != absent) {
+                      for (int i = 0; i < 20; i++) {
                         operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
-                        if (rank.index() == 0) {
-                          start[0] = System.nanoTime();
-                        }
-                        if (rank.index() != absent) {
-                          for (int i = 0; i < 20; i++) {
-                            operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
-                          }
-                        }
-                      }));
+                      }
+                    }
+                  }));
       assertThat(failure).isNotNull();
       assertThat(System.nanoTime() - start[0])
           .isLessThan(TimeUnit.MILLISECONDS.toNanos(DEADLINE_MILLIS + 1000));

@@ -47,15 +47,14 @@ final class LifecycleTest {
         2,
         1,
         world ->
-            world.eachLocalRank(
-                rank -> {
-                  try (Operation operation = prepare(rank, 4)) {
-                    for (long epoch = 1; epoch <= 50; epoch++) {
-                      assertThat(operation.launch()).isEqualTo(epoch);
-                      operation.await(epoch, SECONDS_20);
-                    }
-                  }
-                }));
+            world.eachLocalRank(rank -> {
+              try (Operation operation = prepare(rank, 4)) {
+                for (long epoch = 1; epoch <= 50; epoch++) {
+                  assertThat(operation.launch()).isEqualTo(epoch);
+                  operation.await(epoch, SECONDS_20);
+                }
+              }
+            }));
   }
 
   @Test
@@ -65,15 +64,13 @@ final class LifecycleTest {
         1,
         world -> {
           long start = System.nanoTime();
-          assertThatThrownBy(
-                  () ->
-                      world.eachLocalRank(
-                          rank -> {
-                            Operation first = prepare(rank, 4);
-                            Operation second = prepare(rank, 4);
-                            Operation mine = rank.index() == 0 ? first : second;
-                            mine.await(mine.launch(), SECONDS_20);
-                          }))
+          assertThatThrownBy(() ->
+                  world.eachLocalRank(rank -> {
+                    Operation first = prepare(rank, 4);
+                    Operation second = prepare(rank, 4);
+                    Operation mine = rank.index() == 0 ? first : second;
+                    mine.await(mine.launch(), SECONDS_20);
+                  }))
               .isInstanceOf(MismatchException.class);
           assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(4));
         });
@@ -85,12 +82,10 @@ final class LifecycleTest {
         2,
         1,
         world ->
-            assertThatThrownBy(
-                    () ->
-                        world.eachLocalRank(
-                            rank -> {
-                              Operation unused = prepare(rank, 4 + rank.index());
-                            }))
+            assertThatThrownBy(() ->
+                    world.eachLocalRank(rank -> {
+                      Operation unused = prepare(rank, 4 + rank.index());
+                    }))
                 .isInstanceOf(MismatchException.class)
                 .hasMessageContaining("rank 1"));
   }
@@ -101,20 +96,19 @@ final class LifecycleTest {
         1,
         1,
         world ->
-            world.eachLocalRank(
-                rank -> {
-                  Tensor a = rank.allocate(DType.F32, 1500, 1500);
-                  Tensor b = rank.allocate(DType.F32, 1500, 1500);
-                  Tensor c = rank.allocate(DType.F32, 1500, 1500);
-                  Operation operation = rank.prepare(AllGatherGemm.of(a, b, c));
-                  long epoch = operation.launch();
-                  assertThatThrownBy(operation::launch)
-                      .isInstanceOf(UsageException.class)
-                      .hasMessageContaining("in flight");
-                  operation.await(epoch, SECONDS_20);
-                  operation.close();
-                  assertThatThrownBy(operation::launch).isInstanceOf(ClosedException.class);
-                }));
+            world.eachLocalRank(rank -> {
+              Tensor a = rank.allocate(DType.F32, 1500, 1500);
+              Tensor b = rank.allocate(DType.F32, 1500, 1500);
+              Tensor c = rank.allocate(DType.F32, 1500, 1500);
+              Operation operation = rank.prepare(AllGatherGemm.of(a, b, c));
+              long epoch = operation.launch();
+              assertThatThrownBy(operation::launch)
+                  .isInstanceOf(UsageException.class)
+                  .hasMessageContaining("in flight");
+              operation.await(epoch, SECONDS_20);
+              operation.close();
+              assertThatThrownBy(operation::launch).isInstanceOf(ClosedException.class);
+            }));
   }
 
   @Test
@@ -123,20 +117,19 @@ final class LifecycleTest {
         1,
         1,
         world ->
-            world.eachLocalRank(
-                rank -> {
-                  Tensor a = rank.allocate(DType.F32, 8, 4);
-                  Tensor b = rank.allocate(DType.F32, 4, 4);
-                  Tensor c = rank.allocate(DType.F32, 8, 4);
-                  Operation operation = rank.prepare(AllGatherGemm.of(a, b, c));
-                  assertThatThrownBy(a::close).isInstanceOf(UsageException.class);
-                  operation.close();
-                  a.close();
-                  a.close();
-                  assertThatThrownBy(a::address).isInstanceOf(ClosedException.class);
-                  assertThatThrownBy(() -> rank.prepare(AllGatherGemm.of(a, b, c)))
-                      .isInstanceOf(ClosedException.class);
-                }));
+            world.eachLocalRank(rank -> {
+              Tensor a = rank.allocate(DType.F32, 8, 4);
+              Tensor b = rank.allocate(DType.F32, 4, 4);
+              Tensor c = rank.allocate(DType.F32, 8, 4);
+              Operation operation = rank.prepare(AllGatherGemm.of(a, b, c));
+              assertThatThrownBy(a::close).isInstanceOf(UsageException.class);
+              operation.close();
+              a.close();
+              a.close();
+              assertThatThrownBy(a::address).isInstanceOf(ClosedException.class);
+              assertThatThrownBy(() -> rank.prepare(AllGatherGemm.of(a, b, c)))
+                  .isInstanceOf(ClosedException.class);
+            }));
   }
 
   @Test
@@ -145,8 +138,7 @@ final class LifecycleTest {
       World world = mkernel.local(1, 2);
       world.close();
       world.close();
-      assertThatThrownBy(() -> world.eachLocalRank(rank -> {}))
-          .isInstanceOf(ClosedException.class);
+      assertThatThrownBy(() -> world.eachLocalRank(rank -> {})).isInstanceOf(ClosedException.class);
     }
   }
 
@@ -157,15 +149,13 @@ final class LifecycleTest {
         2,
         world -> {
           long start = System.nanoTime();
-          assertThatThrownBy(
-                  () ->
-                      world.eachLocalRank(
-                          rank -> {
-                            if (rank.index() == 3) {
-                              throw new IllegalArgumentException("seeded");
-                            }
-                            Operation unused = prepare(rank, 4);
-                          }))
+          assertThatThrownBy(() ->
+                  world.eachLocalRank(rank -> {
+                    if (rank.index() == 3) {
+                      throw new IllegalArgumentException("seeded");
+                    }
+                    Operation unused = prepare(rank, 4);
+                  }))
               .isInstanceOf(IllegalArgumentException.class);
           assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(4));
           assertThat(world.failure()).isPresent();
@@ -181,19 +171,17 @@ final class LifecycleTest {
         2,
         1,
         world ->
-            assertThatThrownBy(
-                    () ->
-                        world.eachLocalRank(
-                            rank -> {
-                              Operation operation = prepare(rank, 4);
-                              if (rank.index() == 0) {
-                                operation.launch();
-                                operation.close();
-                              } else {
-                                sleep(300);
-                                operation.await(operation.launch(), SECONDS_20);
-                              }
-                            }))
+            assertThatThrownBy(() ->
+                    world.eachLocalRank(rank -> {
+                      Operation operation = prepare(rank, 4);
+                      if (rank.index() == 0) {
+                        operation.launch();
+                        operation.close();
+                      } else {
+                        sleep(300);
+                        operation.await(operation.launch(), SECONDS_20);
+                      }
+                    }))
                 .isInstanceOf(ClosedException.class));
   }
 
@@ -203,24 +191,22 @@ final class LifecycleTest {
         1,
         1,
         world ->
-            world.eachLocalRank(
-                rank ->
-                    assertThatThrownBy(
-                            () -> rank.prepare(Collective.of("all-to-none", Map.of(), Map.of())))
-                        .isInstanceOf(UnavailableException.class)
-                        .hasMessageContaining("all-gather-gemm")));
+            world.eachLocalRank(rank ->
+                assertThatThrownBy(
+                        () -> rank.prepare(Collective.of("all-to-none", Map.of(), Map.of())))
+                    .isInstanceOf(UnavailableException.class)
+                    .hasMessageContaining("all-gather-gemm")));
     world(
         1,
         1,
         world ->
-            world.eachLocalRank(
-                rank -> {
-                  Map<String, Tensor> operands = new HashMap<>();
-                  operands.put("a", rank.allocate(DType.F32, 8, 4));
-                  assertThatThrownBy(
-                          () -> rank.prepare(Collective.of(Problems.GEMM, operands, Map.of())))
-                      .isInstanceOf(UsageException.class);
-                }));
+            world.eachLocalRank(rank -> {
+              Map<String, Tensor> operands = new HashMap<>();
+              operands.put("a", rank.allocate(DType.F32, 8, 4));
+              assertThatThrownBy(
+                      () -> rank.prepare(Collective.of(Problems.GEMM, operands, Map.of())))
+                  .isInstanceOf(UsageException.class);
+            }));
   }
 
   static void sleep(long millis) {

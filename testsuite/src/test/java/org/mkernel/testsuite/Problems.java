@@ -22,8 +22,7 @@ final class Problems {
     for (int i = 0; i < options.length; i += 2) {
       map.put(options[i], options[i + 1]);
     }
-    return new Problem(
-        GEMM, Topology.of(nodes, ranks), dtype, Map.of("m", m, "n", n, "k", k), map);
+    return new Problem(GEMM, Topology.of(nodes, ranks), dtype, Map.of("m", m, "n", n, "k", k), map);
   }
 
   static ExactRun.Result run(Config config, Problem problem, int iterations) {

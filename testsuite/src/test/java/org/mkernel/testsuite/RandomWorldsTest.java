@@ -24,11 +24,10 @@ final class RandomWorldsTest {
     Arbitrary<Topology> worlds =
         Arbitraries.integers()
             .between(1, 17)
-            .flatMap(
-                nodes ->
-                    Arbitraries.integers()
-                        .between(1, 17 / nodes)
-                        .map(ranks -> Topology.of(nodes, ranks)));
+            .flatMap(nodes ->
+                Arbitraries.integers()
+                    .between(1, 17 / nodes)
+                    .map(ranks -> Topology.of(nodes, ranks)));
     Arbitrary<Map<String, String>> options =
         Combinators.combine(
                 Arbitraries.of("false", "true"),
@@ -37,15 +36,20 @@ final class RandomWorldsTest {
                 Arbitraries.integers().between(1, 40),
                 Arbitraries.integers().between(1, 40),
                 Arbitraries.integers().between(1, 40))
-            .as(
-                (transposed, bias, epilogue, chunk, rows, columns) ->
-                    Map.of(
-                        "transpose-b", transposed,
-                        "bias", bias,
-                        "epilogue", epilogue,
-                        "chunk-rows", Integer.toString(chunk),
-                        "tile-rows", Integer.toString(rows),
-                        "tile-columns", Integer.toString(columns)));
+            .as((transposed, bias, epilogue, chunk, rows, columns) ->
+                Map.of(
+                    "transpose-b",
+                    transposed,
+                    "bias",
+                    bias,
+                    "epilogue",
+                    epilogue,
+                    "chunk-rows",
+                    Integer.toString(chunk),
+                    "tile-rows",
+                    Integer.toString(rows),
+                    "tile-columns",
+                    Integer.toString(columns)));
     Arbitrary<Map<String, Long>> sizes =
         Combinators.combine(
                 Arbitraries.longs().between(1, 120),

@@ -20,7 +20,9 @@ final class Elements {
     }
   }
 
-  /** Converts 16-bit rows to packed fp32. Each type has a loop of its own, so that it vectorises. */
+  /**
+   * Converts 16-bit rows to packed fp32. Each type has a loop of its own, so that it vectorises.
+   */
   static void widen(DType dtype, long from, long pitch, long rows, long columns, long to) {
     for (long row = 0; row < rows; row++) {
       long in = from + row * pitch;

@@ -25,6 +25,7 @@ final class HostDevice implements Device {
     return KIND;
   }
 
+  @SuppressWarnings("MustBeClosedChecker") // The memory owns the arena and closes it.
   @Override
   public Memory allocate(long bytes, long alignment) {
     Arena arena = Arena.ofShared();

@@ -17,7 +17,8 @@ import org.mkernel.api.spi.ExecutionPlan;
 
 /**
  * Runs the tasks of one rank with threads. Lanes park between launches; a launch resets the claims,
- * publishes the epoch and unparks them; the last lane that is done publishes the epoch as completed.
+ * publishes the epoch and unparks them; the last lane that is done publishes the epoch as
+ * completed.
  */
 final class HostExecutable implements Executable {
   private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(5);
@@ -92,9 +93,6 @@ final class HostExecutable implements Executable {
           return completed >= epoch;
         }
         LockSupport.parkNanos(this, Math.min(left, AWAIT_PARK_NANOS));
-        if (Thread.currentThread().isInterrupted()) {
-          Thread.yield();
-        }
       }
       return true;
     } finally {
@@ -112,6 +110,7 @@ final class HostExecutable implements Executable {
   }
 
   /** Waits for a launch after an epoch; returns 0 when there will be none. For lanes. */
+  @SuppressWarnings("ThreadPriorityCheck") // A hint: lanes share processors; parking follows.
   long nextLaunch(long after) {
     for (int spins = 0; ; spins++) {
       long epoch = launched;
@@ -126,7 +125,7 @@ final class HostExecutable implements Executable {
       } else {
         LockSupport.park(this);
         // An interrupt would keep it from parking; it is close() that ends a lane.
-        boolean unused = Thread.interrupted();
+        boolean _ = Thread.interrupted();
       }
     }
   }

@@ -43,8 +43,7 @@ final class HostGemm implements HostKernelSet.HostKernel {
       task.select(1, part);
       long b = operand(task, dtype, right);
       int strideB = stride(task, dtype);
-      blas.multiply(
-          transposeB, m, n, k, a, strideA, b, strideB, part == 0 ? 0f : 1f, to, strideC);
+      blas.multiply(transposeB, m, n, k, a, strideA, b, strideB, part == 0 ? 0f : 1f, to, strideC);
     }
     finish(task, dtype, direct, to, strideC, m, n);
   }
@@ -124,6 +123,7 @@ final class HostGemm implements HostKernelSet.HostKernel {
     private long address;
     private long bytes;
 
+    @SuppressWarnings("MustBeClosedChecker") // It lives until more is needed, or the lane ends.
     long address(long needed) {
       if (needed > bytes) {
         close();

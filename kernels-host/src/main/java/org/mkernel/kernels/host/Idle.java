@@ -16,6 +16,7 @@ final class Idle {
   private Idle() {}
 
   /** Rests for the n-th time in a row, n from 0. */
+  @SuppressWarnings("ThreadPriorityCheck") // A hint: lanes share processors; parking follows.
   static void rest(int n) {
     if (n < SPINS) {
       Thread.onSpinWait();

@@ -38,8 +38,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
   private volatile int stalledSignal;
   private volatile long stalledWanted;
 
-  Lane(
-      HostExecutable executable, ExecutionPlan plan, BufferTable buffers, Role role, int lane) {
+  Lane(HostExecutable executable, ExecutionPlan plan, BufferTable buffers, Role role, int lane) {
     this.executable = executable;
     this.plan = plan;
     this.tasks = plan.schedule().rank(plan.rank());
@@ -74,6 +73,8 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
   /** Leaves the launch: the world is dead. Control flow only, so without a trace. */
   private static final class Left extends RuntimeException {
     private static final long serialVersionUID = 1L;
+
+    @SuppressWarnings("StaticAssignmentOfThrowable") // It has no trace to be wrong.
     private static final Left INSTANCE = new Left();
 
     private Left() {
@@ -156,8 +157,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
 
   private int firstUnmet(int of) {
     for (int wait = tasks.firstWait(of); wait < tasks.firstWait(of + 1); wait++) {
-      if (seen(tasks.waitSignal(wait))
-          < (epoch - tasks.waitLag(wait)) * tasks.waitCount(wait)) {
+      if (seen(tasks.waitSignal(wait)) < (epoch - tasks.waitLag(wait)) * tasks.waitCount(wait)) {
         return wait;
       }
     }
@@ -189,7 +189,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
         switch (tasks.kind(next)) {
           case COMPUTE -> compute(next);
           case PUT -> put(next);
-          case REDUCE -> reduce(next);
+          case REDUCE -> reduce();
           case NOTIFY -> notifies(next);
         };
     if (raise) {
@@ -227,7 +227,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
     return true;
   }
 
-  private boolean reduce(int next) {
+  private boolean reduce() {
     int sources = parts(0);
     reducer.begin(sources);
     for (int part = 0; part < sources; part++) {
@@ -318,8 +318,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
     }
     int signal = stalledSignal;
     return Optional.of(
-        new ExecutionPlan.Stall(
-            plan.rank(), lane, at, signal, stalledWanted, seen(signal), epoch));
+        new ExecutionPlan.Stall(plan.rank(), lane, at, signal, stalledWanted, seen(signal), epoch));
   }
 
   @Override

@@ -25,8 +25,7 @@ final class Memory {
   }
 
   /** Copies rows; one copy where they are contiguous on both sides. */
-  static void copyRows(
-      long from, long fromPitch, long to, long toPitch, long rows, long rowBytes) {
+  static void copyRows(long from, long fromPitch, long to, long toPitch, long rows, long rowBytes) {
     if (fromPitch == rowBytes && toPitch == rowBytes) {
       MemorySegment.copy(ALL, from, ALL, to, rows * rowBytes);
       return;
@@ -46,6 +45,6 @@ final class Memory {
 
   /** Adds one, as a release: what the thread wrote before is seen by who sees the sum. */
   static void addRelease(long address) {
-    long unused = (long) SIGNAL.getAndAddRelease(ALL, address, 1L);
+    long _ = (long) SIGNAL.getAndAddRelease(ALL, address, 1L);
   }
 }

@@ -30,7 +30,9 @@ final class OpenBlas {
     return "OpenBLAS for products";
   }
 
-  /** C = A·B + beta·C in fp32; A is m × k, B is k × n or, transposed, n × k; strides in elements. */
+  /**
+   * C = A·B + beta·C in fp32; A is m × k, B is k × n or, transposed, n × k; strides in elements.
+   */
   void multiply(
       boolean transposeB,
       int m,
