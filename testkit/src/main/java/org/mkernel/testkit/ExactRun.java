@@ -215,6 +215,7 @@ public final class ExactRun {
     }
   }
 
+  @SuppressWarnings("restricted") // The address is of memory that the rank allocated, of this size.
   private static MemorySegment memory(Tensor tensor) {
     long bytes = tensor.rows() * tensor.pitch();
     return bytes == 0

@@ -23,6 +23,7 @@ import org.mkernel.testkit.ExactRun;
 /**
  * all-gather-gemm over emulated nodes: exact, with the bytes of the closed form, and reproducible.
  */
+@SuppressWarnings("restricted") // Outputs are spoilt by address.
 final class AllGatherGemmTest {
   private static final int[][] WORLDS = {{1, 1}, {1, 4}, {2, 2}, {3, 2}, {4, 4}, {2, 1}, {5, 1}};
   private static final long[][] SHAPES = {
