@@ -150,7 +150,7 @@ public final class ExactRun {
     for (int o = 0; o < operands.size(); o++) {
       OperandSpec operand = operands.get(o);
       OperandSpec.Shard shard = operand.shards().get(rank.index());
-      Tensor tensor = tensors.get(operand.name());
+      Tensor tensor = tensor(tensors, operand);
       MemorySegment memory = memory(tensor);
       if (operand.output()) {
         memory.fill((byte) 0xff);
@@ -197,7 +197,7 @@ public final class ExactRun {
       if (!operand.output() || shard.rows() == 0) {
         continue;
       }
-      MemorySegment memory = memory(tensors.get(operand.name()));
+      MemorySegment memory = memory(tensor(tensors, operand));
       double[] values = new double[Math.toIntExact(shard.columns())];
       double[] magnitudes = new double[values.length];
       for (long row = 0; row < shard.rows(); row++) {
@@ -213,6 +213,10 @@ public final class ExactRun {
         }
       }
     }
+  }
+
+  private static Tensor tensor(Map<String, Tensor> tensors, OperandSpec operand) {
+    return java.util.Objects.requireNonNull(tensors.get(operand.name()), operand.name());
   }
 
   @SuppressWarnings("restricted") // The address is of memory that the rank allocated, of this size.
