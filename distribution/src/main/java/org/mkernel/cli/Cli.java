@@ -36,14 +36,14 @@ final class Cli {
               .sorted()
               .map(mkernel::collective)
               .toList();
-      CommandLine run = new CommandLine(new Group("run", "prepares, launches and verifies"));
-      CommandLine plan = new CommandLine(new Group("plan", "shows the schedule, and checks it"));
+      CommandLine run = group("run", "prepares, launches and verifies");
+      CommandLine plan = group("plan", "shows the schedule, and checks it");
       for (CollectiveProvider operator : operators) {
         run.addSubcommand(operator.name(), spec(new RunCommand(config, operator), operator));
         plan.addSubcommand(operator.name(), spec(new PlanCommand(operator), operator));
       }
       CommandLine top =
-          new CommandLine(new Group("mkernel", "fused collectives on this machine"))
+          group("mkernel", "fused collectives on this machine")
               .addSubcommand("info", new InfoCommand(mkernel))
               .addSubcommand("run", run)
               .addSubcommand("plan", plan);
@@ -103,28 +103,20 @@ final class Cli {
     return String.valueOf(text).replaceAll("\\s*\\R\\s*", " ");
   }
 
+  private static CommandLine group(String name, String description) {
+    CommandSpec spec = CommandSpec.forAnnotatedObject(new Group());
+    spec.name(name).usageMessage().description(description);
+    return new CommandLine(spec);
+  }
+
   /** A command that only has commands. */
   @Command(mixinStandardHelpOptions = true, synopsisSubcommandLabel = "COMMAND")
   private static final class Group implements Runnable {
     @CommandLine.Spec private CommandSpec spec = CommandSpec.create();
 
-    private final String name;
-    private final String description;
-
-    Group(String name, String description) {
-      this.name = name;
-      this.description = description;
-    }
-
-    @CommandLine.Spec
-    void describe(CommandSpec own) {
-      own.name(name);
-      own.usageMessage().description(description);
-    }
-
     @Override
     public void run() {
-      throw new ParameterException(spec.commandLine(), name + " needs a command");
+      throw new ParameterException(spec.commandLine(), spec.qualifiedName() + " needs a command");
     }
   }
 }
