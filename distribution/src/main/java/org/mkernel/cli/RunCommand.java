@@ -309,6 +309,7 @@ final class RunCommand extends OperatorCommand {
             () -> line(out, "verified", "no: not asked for"));
   }
 
+  @SuppressWarnings("AnnotateFormatMethod") // Its annotations are not a dependency.
   private static void line(PrintWriter out, String name, String format, Object... values) {
     out.printf("  %-14s %s%n", name, format.formatted(values));
   }
