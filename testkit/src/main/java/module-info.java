@@ -8,4 +8,6 @@ module org.mkernel.testkit {
   requires transitive org.junit.jupiter.api;
   requires org.junit.jupiter.params;
   requires static org.jspecify;
+
+  exports org.mkernel.testkit;
 }

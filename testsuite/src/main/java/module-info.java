@@ -11,4 +11,5 @@ module org.mkernel.testsuite {
   requires org.mkernel.testkit;
   requires org.mkernel.cli;
   requires static org.jspecify;
+  requires jdk.management;
 }
