@@ -6,7 +6,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -126,17 +128,17 @@ final class AllGatherGemmTest {
     }
     try (MKernel mkernel = MKernel.open(Config.defaults());
         World world = mkernel.local(2, 1)) {
-      ThreadLocal<byte[]> first = new ThreadLocal<>();
+      Map<Long, byte[]> first = new ConcurrentHashMap<>();
       ExactRun stale =
           new ExactRun(world, mkernel.collective(Problems.GEMM), problem)
               .tamper(outputs -> {
                 MemorySegment c =
                     MemorySegment.ofAddress(outputs.getFirst().address()).reinterpret(64 * 16 * 4);
-                if (first.get() == null) {
-                  first.set(c.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE));
-                } else {
-                  c.copyFrom(MemorySegment.ofArray(first.get()));
-                }
+                byte[] now = c.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE);
+                    byte[] then = first.putIfAbsent(c.address(), now);
+                    if (then != null) {
+                      c.copyFrom(MemorySegment.ofArray(then));
+                    }
               });
       assertThat(stale.run().wrong()).isPositive();
     }
