@@ -84,7 +84,7 @@ final class LifecycleTest {
         world ->
             assertThatThrownBy(() ->
                     world.eachLocalRank(rank -> {
-                      Operation unused = prepare(rank, 4 + rank.index());
+                      Operation _ = prepare(rank, 4 + rank.index());
                     }))
                 .isInstanceOf(MismatchException.class)
                 .hasMessageContaining("rank 1"));
@@ -154,7 +154,7 @@ final class LifecycleTest {
                     if (rank.index() == 3) {
                       throw new IllegalArgumentException("seeded");
                     }
-                    Operation unused = prepare(rank, 4);
+                    Operation _ = prepare(rank, 4);
                   }))
               .isInstanceOf(IllegalArgumentException.class);
           assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(4));
