@@ -1,5 +1,6 @@
 package org.mkernel.collectives;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import org.mkernel.api.Collective;
@@ -10,9 +11,11 @@ public final class AllGather implements Collective {
   static final String NAME = "all-gather";
 
   private final Map<String, Tensor> operands;
+  private final Map<String, String> options;
 
-  private AllGather(Map<String, Tensor> operands) {
-    this.operands = operands;
+  private AllGather(Map<String, Tensor> operands, Map<String, String> options) {
+    this.operands = Map.copyOf(operands);
+    this.options = Map.copyOf(options);
   }
 
   /**
@@ -24,7 +27,20 @@ public final class AllGather implements Collective {
    */
   public static AllGather of(Tensor a, Tensor c) {
     return new AllGather(
-        Map.of("a", Objects.requireNonNull(a, "a"), "c", Objects.requireNonNull(c, "c")));
+        Map.of("a", Objects.requireNonNull(a, "a"), "c", Objects.requireNonNull(c, "c")), Map.of());
+  }
+
+  /**
+   * Sets an option, as {@code chunk-rows}. Every rank must set the same.
+   *
+   * @param name its name
+   * @param value its value
+   * @return a changed copy
+   */
+  public AllGather option(String name, String value) {
+    Map<String, String> changed = new HashMap<>(options);
+    changed.put(Objects.requireNonNull(name, "name"), Objects.requireNonNull(value, "value"));
+    return new AllGather(operands, changed);
   }
 
   @Override
@@ -39,6 +55,6 @@ public final class AllGather implements Collective {
 
   @Override
   public Map<String, String> options() {
-    return Map.of();
+    return options;
   }
 }

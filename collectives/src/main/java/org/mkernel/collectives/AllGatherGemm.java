@@ -8,12 +8,12 @@ import org.mkernel.api.Collective;
 import org.mkernel.api.Tensor;
 
 /**
- * C = A·B, with A sharded by rows over the ranks: each rank multiplies all of A with its own B. Tiles
- * whose rows are here are computed while others travel.
+ * C = A·B, with A sharded by rows over the ranks: each rank multiplies all of A with its own B.
+ * Tiles whose rows are here are computed while others travel.
  *
- * <p>Shapes, for M × K of A in all and W ranks: {@code a} holds ⌈M/W⌉ × K rows of it, the last ranks
- * less or none; {@code b} is K × N, or N × K when transposed; {@code bias} is 1 × N; {@code c} is M ×
- * N. All are of one type; sums are in fp32. Immutable.
+ * <p>Shapes, for M × K of A in all and W ranks: {@code a} holds ⌈M/W⌉ × K rows of it, the last
+ * ranks less or none; {@code b} is K × N, or N × K when transposed; {@code bias} is 1 × N; {@code
+ * c} is M × N. All are of one type; sums are in fp32. Immutable.
  */
 public final class AllGatherGemm implements Collective {
   static final String NAME = "all-gather-gemm";
@@ -75,7 +75,8 @@ public final class AllGatherGemm implements Collective {
   }
 
   /**
-   * Sets an option, as {@code chunk-rows}, {@code tile-rows} or {@code tile-columns}.
+   * Sets an option, as {@code chunk-rows}, {@code tile-rows} or {@code tile-columns}. Every rank
+   * must set the same.
    *
    * @param name its name
    * @param value its value
@@ -83,7 +84,7 @@ public final class AllGatherGemm implements Collective {
    */
   public AllGatherGemm option(String name, String value) {
     Map<String, String> changed = new HashMap<>(options);
-    changed.put(name, value);
+    changed.put(Objects.requireNonNull(name, "name"), Objects.requireNonNull(value, "value"));
     return new AllGatherGemm(operands, changed);
   }
 

@@ -1,6 +1,5 @@
 package org.mkernel.collectives;
 
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -45,7 +44,7 @@ public final class AllGatherProvider implements CollectiveProvider {
 
   @Override
   public Problem problem(Topology topology, List<Request> requests) {
-    Requests all = new Requests(name(), requests);
+    Requests all = new Requests(name(), topology, requests);
     Problem problem =
         new Problem(
             name(),
@@ -53,7 +52,7 @@ public final class AllGatherProvider implements CollectiveProvider {
             all.dtype(),
             Map.of("m", all.totalRows("a"), "k", all.shape(0, "a").columns()),
             all.options());
-    all.require(operands(problem), problem.dtype());
+    all.require(operands(problem), problem);
     return problem;
   }
 
@@ -62,9 +61,12 @@ public final class AllGatherProvider implements CollectiveProvider {
     Requests.requireOptions(name(), problem.options(), OPTIONS);
     long m = problem.size("m");
     long k = problem.size("k");
-    return List.of(
-        Operands.rows("a", problem, k),
-        Operands.whole("c", true, problem, new OperandSpec.Shard(0, 0, m, k)));
+    List<OperandSpec> operands =
+        List.of(
+            Operands.rows("a", problem, k),
+            Operands.whole("c", true, problem, new OperandSpec.Shard(0, 0, m, k)));
+    Operands.requireAddressable(operands, problem);
+    return operands;
   }
 
   @Override
@@ -72,10 +74,10 @@ public final class AllGatherProvider implements CollectiveProvider {
     List<OperandSpec> operands = operands(problem);
     Topology topology = problem.topology();
     RowSharding sharding = RowSharding.of(problem.size("m"), topology);
-    long rowBytes = Math.multiplyExact(problem.size("k"), problem.dtype().bytes());
+    long rowBytes = problem.size("k") * problem.dtype().bytes();
     ScheduleBuilder builder = new ScheduleBuilder(name(), topology);
-    int a = builder.input("a", problem.dtype(), Operands.bytes(operands.getFirst(), problem));
-    int c = builder.output("c", problem.dtype(), Operands.bytes(operands.getLast(), problem));
+    int a = Operands.declare(operands.getFirst(), problem, builder);
+    int c = Operands.declare(operands.getLast(), problem, builder);
     int copy = builder.kernel(new Kernel(Kernel.COPY, Map.of()));
     GatherPlan gather =
         new GatherPlan(
@@ -85,25 +87,20 @@ public final class AllGatherProvider implements CollectiveProvider {
             Tuning.chunkRows(problem, sharding.block()));
     for (int rank = 0; rank < topology.size(); rank++) {
       gather.send(rank);
-      ScheduleBuilder.RankBuilder b = builder.rank(rank);
-      int pool = b.pool("copy");
+      ScheduleBuilder.RankBuilder tasks = builder.rank(rank);
+      int pool = tasks.pool("copy");
       for (int chunk = 0; chunk < gather.chunks(rank); chunk++) {
         long rows = gather.rowCount(rank, chunk);
         long to = gather.firstRow(rank, chunk) * rowBytes;
         long from = to - sharding.first(rank) * rowBytes;
-        b.compute(copy)
-            .stream()
-            .part(b.region(a, from, rows, rowBytes, rowBytes))
-            .output(b.region(c, to, rows, rowBytes, rowBytes));
+        tasks.compute(copy).stream()
+            .part(tasks.region(a, from, rows, rowBytes, rowBytes))
+            .output(tasks.region(c, to, rows, rowBytes, rowBytes));
       }
       // A launch is over when all is here: somebody must wait for what nobody computes with.
-      for (int step = 1; step < topology.size(); step++) {
-        int source = (rank + step) % topology.size();
-        for (int chunk = 0; chunk < gather.chunks(source); chunk++) {
-          b.notifies().await(gather.arrived(source, chunk));
-        }
-      }
-      b.role("copy", true, pool);
+      gather.visitArrivals(
+          rank, (source, chunk) -> tasks.notifies().await(gather.arrived(source, chunk)));
+      tasks.role("compute", true, pool);
     }
     return builder.build();
   }
@@ -122,10 +119,11 @@ public final class AllGatherProvider implements CollectiveProvider {
   public Reference reference(Problem problem, Inputs inputs) {
     RowSharding sharding = RowSharding.of(problem.size("m"), problem.topology());
     return (rank, operand, row, values, magnitudes) -> {
-      int owner = Math.toIntExact(row / sharding.block());
+      int owner = sharding.owner(row);
       inputs.row(owner, "a", row - sharding.first(owner), values);
-      Arrays.setAll(magnitudes, column -> Math.abs(values[column]));
+      for (int column = 0; column < values.length; column++) {
+        magnitudes[column] = Math.abs(values[column]);
+      }
     };
   }
-
 }

@@ -9,7 +9,7 @@ record RowSharding(long rows, int ranks) {
   }
 
   long block() {
-    return (rows + ranks - 1) / ranks;
+    return Math.ceilDiv(rows, ranks);
   }
 
   long first(int rank) {
@@ -18,5 +18,10 @@ record RowSharding(long rows, int ranks) {
 
   long count(int rank) {
     return Math.min(rows, (rank + 1) * block()) - first(rank);
+  }
+
+  /** The rank that holds a row. */
+  int owner(long row) {
+    return (int) (row / block());
   }
 }

@@ -8,26 +8,50 @@ import org.mkernel.api.spi.Problem;
 final class Tuning {
   static final OptionSpec CHUNK_ROWS =
       new OptionSpec(
-          "chunk-rows", "rows that travel together", "a quarter of a shard, 64 to 512", List.of());
+          "chunk-rows",
+          "rows that travel together",
+          "a quarter to an eighth of a rank's, at least 64",
+          List.of());
   static final OptionSpec TILE_ROWS =
-      new OptionSpec("tile-rows", "rows of a tile, at most a chunk's", "256", List.of());
+      new OptionSpec(
+          "tile-rows",
+          "rows of a tile, which never spans chunks",
+          "those of a chunk, in equal parts of at most 256",
+          List.of());
   static final OptionSpec TILE_COLUMNS =
-      new OptionSpec("tile-columns", "columns of a tile", "1024", List.of());
+      new OptionSpec(
+          "tile-columns", "columns of a tile", "n, in equal parts of at most 1024", List.of());
 
-  private static final long LARGE = 1L << 40;
+  /** Lengths are rounded up to this: panels of the usual kernels have no ragged rest then. */
+  private static final long GRAIN = 64;
+
+  private static final long MAX_DEFAULT_TILE_ROWS = 256;
+  private static final long MAX_DEFAULT_TILE_COLUMNS = 1024;
 
   private Tuning() {}
 
+  /** Four chunks, to start early; up to eight before they grow beyond a tile. */
   static long chunkRows(Problem problem, long shardRows) {
-    long wanted = Math.clamp((shardRows + 3) / 4, 64, 512);
+    long quarter = Math.min(roundUp(Math.ceilDiv(shardRows, 4)), MAX_DEFAULT_TILE_ROWS);
+    long wanted = Math.max(quarter, roundUp(Math.ceilDiv(shardRows, 8)));
     return Math.min(shardRows, problem.option(CHUNK_ROWS.name(), wanted));
   }
 
-  static long tileRows(Problem problem) {
-    return Math.min(LARGE, problem.option(TILE_ROWS.name(), 256));
+  static long tileRows(Problem problem, long chunkRows) {
+    long wanted = equalParts(chunkRows, MAX_DEFAULT_TILE_ROWS);
+    return Math.min(chunkRows, problem.option(TILE_ROWS.name(), wanted));
   }
 
-  static long tileColumns(Problem problem) {
-    return Math.min(LARGE, problem.option(TILE_COLUMNS.name(), 1024));
+  static long tileColumns(Problem problem, long columns) {
+    long wanted = equalParts(columns, MAX_DEFAULT_TILE_COLUMNS);
+    return Math.min(columns, problem.option(TILE_COLUMNS.name(), wanted));
+  }
+
+  private static long equalParts(long length, long most) {
+    return roundUp(Math.ceilDiv(length, Math.ceilDiv(length, most)));
+  }
+
+  private static long roundUp(long length) {
+    return Math.ceilDiv(length, GRAIN) * GRAIN;
   }
 }
