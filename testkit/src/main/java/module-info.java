@@ -6,7 +6,7 @@ module org.mkernel.testkit {
   requires transitive org.mkernel.api;
   requires org.mkernel.runtime;
   requires transitive org.junit.jupiter.api;
-  requires org.junit.jupiter.params;
+  requires transitive org.junit.jupiter.params;
   requires static org.jspecify;
 
   exports org.mkernel.testkit;

@@ -20,6 +20,9 @@ import org.mkernel.api.spi.ExecutionPlan;
 
 /** An operation of one rank, ready to launch. */
 final class PreparedOperation implements Operation, ExecutionPlan.Observer {
+  /** The rank that waits for lost bytes knows best who is to blame: it speaks first. */
+  private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
   private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
   private final LocalRank rank;
@@ -130,7 +133,7 @@ final class PreparedOperation implements Operation, ExecutionPlan.Observer {
     while (!wired.isComplete(epoch)) {
       throwIfUnusable();
       long now = System.nanoTime();
-      if (now - tasksDone > world.waitNanos()) {
+      if (now - tasksDone > world.waitNanos() + GRACE_NANOS) {
         PeerLostException failure =
             new PeerLostException(
                 "%s, epoch %d: transfers of rank %d to %s are not complete %.3g s after its last task"
