@@ -135,10 +135,10 @@ final class AllGatherGemmTest {
                 MemorySegment c =
                     MemorySegment.ofAddress(outputs.getFirst().address()).reinterpret(64 * 16 * 4);
                 byte[] now = c.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE);
-                    byte[] then = first.putIfAbsent(c.address(), now);
-                    if (then != null) {
-                      c.copyFrom(MemorySegment.ofArray(then));
-                    }
+                byte[] then = first.putIfAbsent(c.address(), now);
+                if (then != null) {
+                  c.copyFrom(MemorySegment.ofArray(then));
+                }
               });
       assertThat(stale.run().wrong()).isPositive();
     }
