@@ -6,6 +6,7 @@ import java.util.Map;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
+import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
@@ -60,13 +61,13 @@ final class RandomWorldsTest {
         .as((world, dtype, size, option) -> new Problem(Problems.GEMM, world, dtype, size, option));
   }
 
-  @Property(tries = 200)
+  @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
   void areExact(@ForAll("gemms") Problem problem) {
     check(problem);
   }
 
   @Tag("slow")
-  @Property(tries = 2000)
+  @Property(tries = 2000, edgeCases = EdgeCasesMode.NONE)
   void manyAreExact(@ForAll("gemms") Problem problem) {
     check(problem);
   }
