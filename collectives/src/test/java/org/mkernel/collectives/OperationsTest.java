@@ -1,0 +1,87 @@
+package org.mkernel.collectives;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.mkernel.api.Activation;
+import org.mkernel.api.DType;
+import org.mkernel.api.Tensor;
+import org.mkernel.api.spi.CollectiveProvider;
+
+final class OperationsTest {
+  /** Only told apart. */
+  private record NamedTensor(String name) implements Tensor {
+    @Override
+    public DType dtype() {
+      return DType.F32;
+    }
+
+    @Override
+    public long rows() {
+      return 1;
+    }
+
+    @Override
+    public long columns() {
+      return 1;
+    }
+
+    @Override
+    public long pitch() {
+      return 4;
+    }
+
+    @Override
+    public long address() {
+      return 0;
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  private final Tensor a = new NamedTensor("a");
+  private final Tensor b = new NamedTensor("b");
+  private final Tensor c = new NamedTensor("c");
+  private final Tensor bias = new NamedTensor("bias");
+
+  @Test
+  void gemmIsImmutable() {
+    AllGatherGemm plain = AllGatherGemm.of(a, b, c);
+    AllGatherGemm full =
+        plain.bias(bias).epilogue(Activation.GELU).transposeB().option("chunk-rows", "7");
+    assertThat(plain.operands()).isEqualTo(Map.of("a", a, "b", b, "c", c));
+    assertThat(plain.options()).isEmpty();
+    assertThat(full.operator()).isEqualTo("all-gather-gemm");
+    assertThat(full.operands()).isEqualTo(Map.of("a", a, "b", b, "c", c, "bias", bias));
+    assertThat(full.options())
+        .isEqualTo(
+            Map.of("bias", "true", "epilogue", "gelu", "transpose-b", "true", "chunk-rows", "7"));
+  }
+
+  @Test
+  void gatherIsImmutable() {
+    AllGather plain = AllGather.of(a, c);
+    assertThat(plain.option("chunk-rows", "7").options()).isEqualTo(Map.of("chunk-rows", "7"));
+    assertThat(plain.options()).isEmpty();
+    assertThat(plain.operator()).isEqualTo("all-gather");
+    assertThat(plain.operands()).isEqualTo(Map.of("a", a, "c", c));
+  }
+
+  @Test
+  void providersAreNamedAsTheirOperations() {
+    List<CollectiveProvider> providers =
+        List.of(new AllGatherGemmProvider(), new AllGatherProvider());
+    assertThat(providers)
+        .extracting(CollectiveProvider::name)
+        .containsExactly(AllGatherGemm.NAME, AllGather.NAME);
+    assertThat(AllGather.class.getModule().getDescriptor()).isNotNull();
+    assertThat(AllGather.class.getModule().getDescriptor().provides())
+        .anySatisfy(provided -> {
+          assertThat(provided.service()).isEqualTo(CollectiveProvider.class.getName());
+          assertThat(provided.providers()).hasSize(providers.size());
+        });
+  }
+}

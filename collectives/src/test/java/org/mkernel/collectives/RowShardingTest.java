@@ -1,0 +1,43 @@
+package org.mkernel.collectives;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.LongRange;
+import org.junit.jupiter.api.Test;
+import org.mkernel.api.schedule.Topology;
+
+final class RowShardingTest {
+  @Test
+  void lastRanksHaveLessOrNone() {
+    RowSharding sharding = RowSharding.of(5, Topology.of(1, 4));
+    assertThat(sharding.count(0)).isEqualTo(2);
+    assertThat(sharding.count(1)).isEqualTo(2);
+    assertThat(sharding.count(2)).isEqualTo(1);
+    assertThat(sharding.count(3)).isZero();
+    assertThat(sharding.first(3)).isEqualTo(5);
+  }
+
+  @Property
+  void dealsOutEveryRowOnce(
+      @ForAll @LongRange(min = 1, max = 1L << 62) long rows,
+      @ForAll @IntRange(min = 1, max = 65536) int ranks) {
+    RowSharding sharding = new RowSharding(rows, ranks);
+    long next = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+      assertThat(sharding.first(rank)).isEqualTo(next);
+      assertThat(sharding.count(rank)).isBetween(0L, sharding.block());
+      if (sharding.count(rank) > 0) {
+        assertThat(sharding.owner(next)).isEqualTo(rank);
+        assertThat(sharding.owner(next + sharding.count(rank) - 1)).isEqualTo(rank);
+      }
+      next += sharding.count(rank);
+      if (next == rows) {
+        break;
+      }
+    }
+    assertThat(next).isEqualTo(rows);
+  }
+}
