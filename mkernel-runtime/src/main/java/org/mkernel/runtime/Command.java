@@ -26,7 +26,9 @@ final class Command {
    *
    * @param transfer 0 … {@link #MAX_TRANSFER}
    * @param extent 0 … {@link #MAX_EXTENT}; 0 means the whole transfer
-   * @param epoch the epoch; its low bits travel
+   * @param epoch the epoch, 0 or more; its low {@link #EPOCH_BITS} bits travel
+   * @return the command
+   * @throws UsageException when a field is out of range
    */
   static long encode(int transfer, int extent, long epoch) {
     if (transfer < 0 || transfer > MAX_TRANSFER) {
@@ -36,17 +38,23 @@ final class Command {
     if (extent < 0 || extent > MAX_EXTENT) {
       throw new UsageException("extent %d; allowed are 0 to %d".formatted(extent, MAX_EXTENT));
     }
+    if (epoch < 0) {
+      throw new UsageException("epoch %d; allowed are 0 to %d".formatted(epoch, Long.MAX_VALUE));
+    }
     return ((epoch & EPOCH_MASK) << EPOCH_SHIFT) | ((long) extent << TRANSFER_BITS) | transfer;
   }
 
+  /** The transfer that is due. */
   static int transfer(long command) {
     return (int) command & MAX_TRANSFER;
   }
 
+  /** How much of the transfer is due; 0 for all of it. */
   static int extent(long command) {
     return (int) (command >>> TRANSFER_BITS) & MAX_EXTENT;
   }
 
+  /** The low bits of the epoch. */
   static int epochTag(long command) {
     return (int) (command >>> EPOCH_SHIFT) & EPOCH_MASK;
   }
