@@ -5,6 +5,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.mkernel.api.DeviceException;
 import org.mkernel.api.Failure;
+import org.mkernel.api.UsageException;
 import org.mkernel.api.schedule.RankSchedule;
 import org.mkernel.api.spi.Device;
 import org.mkernel.api.spi.Executable;
@@ -13,6 +14,12 @@ import org.mkernel.api.spi.ExecutionPlan;
 /** Memory of the host and lanes that are threads. */
 final class HostDevice implements Device {
   static final String KIND = "host";
+
+  private static final String REMEDY =
+      "use smaller tensors or fewer ranks, or raise the memory limit of this process";
+
+  /** Smaller sizes are not compared with what is available: asking costs a file or two. */
+  private static final long WORTH_ASKING = 64L << 20;
 
   private final ThreadFactory threads;
 
@@ -28,6 +35,17 @@ final class HostDevice implements Device {
   @SuppressWarnings("MustBeClosedChecker") // The memory owns the arena and closes it.
   @Override
   public Memory allocate(long bytes, long alignment) {
+    if (bytes < 0 || Long.bitCount(alignment) != 1 || alignment < 0) {
+      throw new UsageException(
+          "%d bytes aligned to %d are asked for; at least 0 and a power of two are needed"
+              .formatted(bytes, alignment));
+    }
+    long available = bytes < WORTH_ASKING ? Long.MAX_VALUE : AvailableMemory.bytes();
+    if (bytes > available) {
+      throw new DeviceException(
+          "%d bytes of host memory are needed; %d are available".formatted(bytes, available),
+          Failure.remedy(REMEDY));
+    }
     Arena arena = Arena.ofShared();
     try {
       return new HostMemory(
@@ -36,7 +54,7 @@ final class HostDevice implements Device {
       arena.close();
       throw new DeviceException(
           "%d bytes of host memory can't be allocated: %s".formatted(bytes, e.getMessage()),
-          Failure.remedy("use smaller tensors, or raise the memory limit of this process"),
+          Failure.remedy(REMEDY),
           e);
     }
   }

@@ -22,8 +22,12 @@ public final class HostDeviceProvider implements DeviceProvider {
 
   @Override
   public Availability availability() {
-    return new Availability.Available(
-        Runtime.getRuntime().availableProcessors() + " processors, " + OpenBlas.describe());
+    return switch (OpenBlas.availability()) {
+      case Availability.Available blas ->
+          new Availability.Available(
+              Runtime.getRuntime().availableProcessors() + " processors, " + blas.detail());
+      case Availability.Unavailable missing -> missing;
+    };
   }
 
   @Override

@@ -1,7 +1,9 @@
 package org.mkernel.kernels.host;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -42,19 +44,39 @@ final class HostExecutable implements Executable {
     this.plan = plan;
     this.tasks = plan.schedule().rank(plan.rank());
     this.claims = new AtomicIntegerArray(tasks.pools());
+    Reachability.check(plan);
     BufferTable buffers = new BufferTable(plan);
     for (int r = 0; r < tasks.roles().size(); r++) {
       Role role = tasks.roles().get(r);
       for (int i = 0; i < plan.lanes(r); i++) {
         Lane lane = new Lane(this, plan, buffers, role, lanes.size());
         lanes.add(lane);
-        Thread thread = factory.newThread(lane);
+        Thread thread = Objects.requireNonNull(factory.newThread(lane), "a thread of the factory");
         thread.setName("mkernel-rank-%d-%s-%d".formatted(plan.rank(), role.name(), i));
         thread.setDaemon(true);
         threads.add(thread);
       }
     }
-    threads.forEach(Thread::start);
+    start();
+  }
+
+  private void start() {
+    int started = 0;
+    try {
+      for (; started < threads.size(); started++) {
+        threads.get(started).start();
+      }
+    } catch (OutOfMemoryError e) {
+      threads.subList(started, threads.size()).clear();
+      close();
+      throw new DeviceException(
+          "%d of %d lanes of rank %d can be started: %s"
+              .formatted(started, lanes.size(), plan.rank(), e.getMessage()),
+          Failure.remedy("use fewer lanes or ranks, or raise the limit of threads")
+              .withRank(plan.rank())
+              .withOperation(plan.schedule().name()),
+          e);
+    }
   }
 
   @Override
@@ -86,6 +108,7 @@ final class HostExecutable implements Executable {
     }
     long deadline = System.nanoTime() + nanos;
     waiter = Thread.currentThread();
+    boolean interrupted = false;
     try {
       while (completed < epoch) {
         long left = deadline - System.nanoTime();
@@ -93,10 +116,14 @@ final class HostExecutable implements Executable {
           return completed >= epoch;
         }
         LockSupport.parkNanos(this, Math.min(left, AWAIT_PARK_NANOS));
+        interrupted |= Thread.interrupted(); // Else it would not park again.
       }
       return true;
     } finally {
       waiter = null;
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 
@@ -166,7 +193,7 @@ final class HostExecutable implements Executable {
     for (Thread thread : threads) {
       while (thread.isAlive() && System.nanoTime() - deadline < 0) {
         try {
-          thread.join(TimeUnit.NANOSECONDS.toMillis(CLOSE_NANOS));
+          thread.join(Duration.ofNanos(Math.max(1, deadline - System.nanoTime())));
         } catch (InterruptedException e) {
           interrupted = true;
         }

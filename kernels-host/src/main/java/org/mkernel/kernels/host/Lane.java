@@ -34,9 +34,11 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
   private int region;
 
   // What the lane waits for, for those who look for the culprit of a stall.
+  // Written in the reverse of this order, so that who reads a task finds the rest.
   private volatile int stalledTask = NO_TASK;
   private volatile int stalledSignal;
   private volatile long stalledWanted;
+  private volatile long stalledEpoch;
 
   Lane(HostExecutable executable, ExecutionPlan plan, BufferTable buffers, Role role, int lane) {
     this.executable = executable;
@@ -54,9 +56,12 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
       }
     }
     this.kernels = new HostKernelSet.HostKernel[plan.schedule().kernels().size()];
-    if (role.compute()) {
-      for (int k = 0; k < kernels.length; k++) {
-        kernels[k] = body(plan.schedule().kernels().get(k));
+    for (int pool : pools) {
+      for (int t = tasks.poolFirst(pool); t < tasks.poolFirst(pool + 1); t++) {
+        int k = tasks.kernel(t);
+        if (k >= 0 && kernels[k] == null) {
+          kernels[k] = body(plan.schedule().kernels().get(k));
+        }
       }
     }
   }
@@ -118,60 +123,62 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
   }
 
   private void drainReadyFirst() {
+    int waiting = NO_TASK;
     int idle = 0;
     long since = 0;
     while (true) {
       boolean left = false;
       boolean ran = false;
-      int waiting = NO_TASK;
+      int unmet = NO_TASK;
       for (int pool : pools) {
         int head = executable.head(pool);
         if (head < 0) {
           continue;
         }
         left = true;
-        if (!isReady(head)) {
-          waiting = head;
+        if (firstUnmet(head) >= 0) {
+          unmet = unmet < 0 ? head : unmet;
         } else if (executable.claimHead(pool, head)) {
           runTask(head);
           ran = true;
         }
       }
       if (!left) {
+        stalledTask = NO_TASK;
         return;
       }
-      if (ran || waiting < 0) {
+      if (ran || unmet < 0 || unmet != waiting) {
+        // Progress, by this lane or another: what is waited for now has its own deadline.
+        waiting = ran ? NO_TASK : unmet;
         idle = 0;
-      } else if (idle++ == 0) {
         since = System.nanoTime();
+        stalledTask = NO_TASK;
       } else {
-        // Its first wait that is not met stands for all: this is the one that is reported.
-        pause(waiting, firstUnmet(waiting), idle, since);
+        restAtHead(waiting, idle++, since);
       }
     }
   }
 
-  private boolean isReady(int of) {
-    return firstUnmet(of) < 0;
+  /** The first wait of a head that is not met stands for all: this is the one that is reported. */
+  private void restAtHead(int head, int idle, long since) {
+    int wait = firstUnmet(head);
+    if (wait >= 0) {
+      task = head;
+      restOrLeave(tasks.waitSignal(wait), wanted(wait), idle, since);
+    }
   }
 
   private int firstUnmet(int of) {
     for (int wait = tasks.firstWait(of); wait < tasks.firstWait(of + 1); wait++) {
-      if (seen(tasks.waitSignal(wait)) < (epoch - tasks.waitLag(wait)) * tasks.waitCount(wait)) {
+      if (seen(tasks.waitSignal(wait)) < wanted(wait)) {
         return wait;
       }
     }
     return -1;
   }
 
-  private void pause(int waiting, int wait, int idle, long since) {
-    if (wait >= 0) {
-      int signal = tasks.waitSignal(wait);
-      long wanted = (epoch - tasks.waitLag(wait)) * tasks.waitCount(wait);
-      task = waiting;
-      restOrLeave(signal, wanted, idle, since);
-      stalledTask = NO_TASK;
-    }
+  private long wanted(int wait) {
+    return (epoch - tasks.waitLag(wait)) * tasks.waitCount(wait);
   }
 
   private void runTask(int next) {
@@ -182,7 +189,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
     boolean tracing = plan.observer().tracing();
     long claimed = tracing ? System.nanoTime() : 0;
     for (int wait = tasks.firstWait(next); wait < tasks.firstWait(next + 1); wait++) {
-      await(tasks.waitSignal(wait), (epoch - tasks.waitLag(wait)) * tasks.waitCount(wait));
+      await(tasks.waitSignal(wait), wanted(wait));
     }
     ready = tracing ? System.nanoTime() : 0;
     boolean raise =
@@ -205,7 +212,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
   private boolean compute(int next) {
     HostKernelSet.HostKernel kernel = kernels[tasks.kernel(next)];
     if (kernel == null) {
-      throw new IllegalStateException("role " + role.name() + " computes and does not say so");
+      throw new IllegalStateException("role " + role.name() + " claimed a task of another role");
     }
     kernel.run(this);
     return true;
@@ -296,9 +303,11 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
     if (plan.abort().isSet()) {
       throw Left.INSTANCE;
     }
-    if (idle == Idle.SPINS) {
-      stalledSignal = signal;
+    if (idle >= Idle.SPINS && (stalledTask != task || stalledSignal != signal)) {
+      stalledTask = NO_TASK;
+      stalledEpoch = epoch;
       stalledWanted = wanted;
+      stalledSignal = signal;
       stalledTask = task;
     }
     if (idle > Idle.SPINS && System.nanoTime() - since > plan.waitNanos()) {
@@ -311,14 +320,21 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
     Idle.rest(idle);
   }
 
+  /** What the lane waits for now. For other threads. */
   Optional<ExecutionPlan.Stall> stall() {
     int at = stalledTask;
     if (at == NO_TASK) {
       return Optional.empty();
     }
     int signal = stalledSignal;
+    long wanted = stalledWanted;
+    long during = stalledEpoch;
+    long value = seen(signal);
+    if (stalledTask != at || value >= wanted) {
+      return Optional.empty();
+    }
     return Optional.of(
-        new ExecutionPlan.Stall(plan.rank(), lane, at, signal, stalledWanted, seen(signal), epoch));
+        new ExecutionPlan.Stall(plan.rank(), lane, at, signal, wanted, value, during));
   }
 
   @Override

@@ -5,6 +5,8 @@ import org.mkernel.api.DType;
 
 /** Adds regions in the order given, in fp32, and rounds each sum once. */
 final class Reducer {
+  private final Row sum = new Row();
+  private final Row term = new Row();
   private long[] addresses = new long[8];
   private long[] pitches = new long[8];
   private int sources;
@@ -25,13 +27,15 @@ final class Reducer {
   void run(DType dtype, long to, long toPitch, long rows, long rowBytes) {
     long columns = rowBytes / dtype.bytes();
     for (long row = 0; row < rows; row++) {
-      for (long column = 0; column < columns; column++) {
+      for (long column = 0; column < columns; column += Row.LENGTH) {
         long at = column * dtype.bytes();
-        float sum = Elements.get(dtype, addresses[0] + row * pitches[0] + at);
+        int count = Row.length(column, columns);
+        sum.load(dtype, addresses[0] + row * pitches[0] + at, count);
         for (int s = 1; s < sources; s++) {
-          sum += Elements.get(dtype, addresses[s] + row * pitches[s] + at);
+          term.load(dtype, addresses[s] + row * pitches[s] + at, count);
+          sum.add(term, count);
         }
-        Elements.put(dtype, to + row * toPitch + at, sum);
+        sum.store(dtype, to + row * toPitch + at, count);
       }
     }
   }

@@ -1,6 +1,7 @@
 package org.mkernel.kernels.host;
 
 import java.nio.ByteBuffer;
+import java.security.SecureRandom;
 import org.mkernel.api.Availability;
 import org.mkernel.api.Failure;
 import org.mkernel.api.MismatchException;
@@ -39,18 +40,24 @@ public final class SharedMemoryTransport implements TransportProvider {
     return new SharedMemoryPort();
   }
 
-  /** A handle is magic, version, process, address and size. */
+  /**
+   * A handle is magic, version, process, what tells it from a process of another container that has
+   * the same number, address and size.
+   */
   private static final class SharedMemoryPort implements MappedPort {
     private static final int MAGIC = 0x6d6b736d;
     private static final int VERSION = 1;
-    private static final int BYTES = 2 * Integer.BYTES + 3 * Long.BYTES;
+    private static final int BYTES = 2 * Integer.BYTES + 4 * Long.BYTES;
+    private static final long PROCESS = ProcessHandle.current().pid();
+    private static final long NONCE = new SecureRandom().nextLong();
 
     @Override
     public byte[] export(long address, long bytes) {
       return ByteBuffer.allocate(BYTES)
           .putInt(MAGIC)
           .putInt(VERSION)
-          .putLong(ProcessHandle.current().pid())
+          .putLong(PROCESS)
+          .putLong(NONCE)
           .putLong(address)
           .putLong(bytes)
           .array();
@@ -66,7 +73,8 @@ public final class SharedMemoryTransport implements TransportProvider {
             Failure.remedy("run the same version of mkernel everywhere").withPeer(peer));
       }
       long process = in.getLong();
-      if (process != ProcessHandle.current().pid()) {
+      long nonce = in.getLong();
+      if (process != PROCESS || nonce != NONCE) {
         throw new UnavailableException(
             "rank %d is in process %d; this version maps memory within one process only"
                 .formatted(peer, process),
