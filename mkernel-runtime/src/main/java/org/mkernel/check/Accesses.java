@@ -1,10 +1,11 @@
 package org.mkernel.check;
 
 import java.util.Arrays;
+import org.mkernel.api.schedule.BufferSpec;
 import org.mkernel.api.schedule.RankSchedule;
 import org.mkernel.api.schedule.Schedule;
 
-/** What touches one buffer of one rank: columns, in the order of their first bytes. */
+/** What touches one buffer of one rank, in columns. */
 final class Accesses {
   /** In {@link #part}: the access writes an output, and so follows every wait of its task. */
   static final int WRITE = -1;
@@ -15,13 +16,15 @@ final class Accesses {
   private int[] part = new int[16];
   private int[] region = new int[16];
   private RankSchedule[] owner = new RankSchedule[16];
-  private long[] start = new long[16];
-  private long[] end = new long[16];
 
-  /** All accesses, by rank and buffer. */
+  /** All accesses, by rank and buffer. Inputs are left out: nothing writes them. */
   static Accesses[][] of(Schedule schedule, SignalTable signals) {
     int ranks = schedule.topology().size();
-    Accesses[][] all = new Accesses[ranks][schedule.buffers().size()];
+    boolean[] input = new boolean[schedule.buffers().size()];
+    for (BufferSpec buffer : schedule.buffers()) {
+      input[buffer.index()] = buffer.use() == BufferSpec.Use.INPUT;
+    }
+    Accesses[][] all = new Accesses[ranks][input.length];
     for (Accesses[] row : all) {
       Arrays.setAll(row, b -> new Accesses());
     }
@@ -32,7 +35,9 @@ final class Accesses {
         int parts = tasks.firstPart(tasks.firstStream(t + 1));
         for (int p = tasks.firstPart(tasks.firstStream(t)); p < parts; p++) {
           int r = tasks.partRegion(p);
-          all[tasks.regionRank(r)][tasks.regionBuffer(r)].add(tasks, global, p, r);
+          if (!input[tasks.regionBuffer(r)]) {
+            all[tasks.regionRank(r)][tasks.regionBuffer(r)].add(tasks, global, p, r);
+          }
         }
         for (int o = tasks.firstOutput(t); o < tasks.firstOutput(t + 1); o++) {
           int r = tasks.output(o);
@@ -50,24 +55,21 @@ final class Accesses {
       part = Arrays.copyOf(part, grown);
       region = Arrays.copyOf(region, grown);
       owner = Arrays.copyOf(owner, grown);
-      start = Arrays.copyOf(start, grown);
-      end = Arrays.copyOf(end, grown);
     }
     task[size] = global;
     part[size] = ofPart;
     region[size] = r;
     owner[size] = tasks;
-    start[size] = tasks.regionOffset(r);
-    end[size] =
-        tasks.regionOffset(r)
-            + (tasks.regionRows(r) - 1) * tasks.regionPitch(r)
-            + tasks.regionRowBytes(r);
     writes += ofPart == WRITE ? 1 : 0;
     size++;
   }
 
   int size() {
     return size;
+  }
+
+  int writes() {
+    return writes;
   }
 
   int task(int access) {
@@ -83,126 +85,65 @@ final class Accesses {
     return part[access] == WRITE;
   }
 
+  long bytes(int access) {
+    return owner[access].regionBytes(region[access]);
+  }
+
+  /** Whether the region of an access has no gaps. */
+  boolean isRun(int access) {
+    return rowBytes(access) == pitch(access) || owner[access].regionRows(region[access]) == 1;
+  }
+
+  /** Where the region starts, in bytes. */
+  long start(int access) {
+    return owner[access].regionOffset(region[access]);
+  }
+
+  /** Rows, after regions without gaps became one row. */
+  long rows(int access) {
+    return isRun(access) ? 1 : owner[access].regionRows(region[access]);
+  }
+
+  /** Bytes of a row, likewise. */
+  long width(int access) {
+    return isRun(access) ? bytes(access) : rowBytes(access);
+  }
+
+  /** Bytes from a row to the next. */
+  long pitch(int access) {
+    return owner[access].regionPitch(region[access]);
+  }
+
+  private long rowBytes(int access) {
+    return owner[access].regionRowBytes(region[access]);
+  }
+
+  /** Bytes that two accesses share, found by walking over the rows of both. */
+  long sharedBytes(int a, int b) {
+    long shared = 0;
+    long i = 0;
+    long j = 0;
+    while (i < rows(a) && j < rows(b)) {
+      long x = start(a) + i * pitch(a);
+      long y = start(b) + j * pitch(b);
+      shared += Math.max(0, Math.min(x + width(a), y + width(b)) - Math.max(x, y));
+      if (x + width(a) <= y + width(b)) {
+        i++;
+      } else {
+        j++;
+      }
+    }
+    return shared;
+  }
+
   /** Bytes written, those written twice counted twice. */
   long bytesWritten() {
     long sum = 0;
     for (int access = 0; access < size; access++) {
       if (isWrite(access)) {
-        sum += owner[access].regionBytes(region[access]);
+        sum += bytes(access);
       }
     }
     return sum;
-  }
-
-  /** Hears of two accesses that overlap, at least one of which writes. */
-  interface Conflict {
-    /**
-     * Hears of them.
-     *
-     * @param a the one
-     * @param b the other
-     * @return whether to go on
-     */
-    boolean found(int a, int b);
-  }
-
-  /** Sweeps over the buffer: reads are compared with writes, writes with both. */
-  void conflicts(Conflict conflict) {
-    if (writes == 0) {
-      return;
-    }
-    long[] order = new long[size];
-    Integer[] sorted = new Integer[size];
-    Arrays.setAll(sorted, i -> i);
-    Arrays.sort(sorted, (x, y) -> Long.compare(start[x], start[y]));
-    Arrays.setAll(order, i -> sorted[i]);
-    Active reads = new Active();
-    Active written = new Active();
-    for (long at : order) {
-      int access = (int) at;
-      if (!written.compare(access, conflict)) {
-        return;
-      }
-      if (!isWrite(access)) {
-        reads.add(access);
-        continue;
-      }
-      if (!reads.compare(access, conflict)) {
-        return;
-      }
-      written.add(access);
-    }
-  }
-
-  /** Accesses that may still overlap with the next one. */
-  private final class Active {
-    private int[] list = new int[16];
-    private int count;
-
-    void add(int access) {
-      if (count == list.length) {
-        list = Arrays.copyOf(list, count * 2);
-      }
-      list[count++] = access;
-    }
-
-    boolean compare(int access, Conflict conflict) {
-      int kept = 0;
-      boolean goOn = true;
-      for (int i = 0; i < count; i++) {
-        int other = list[i];
-        if (end[other] > start[access]) {
-          list[kept++] = other;
-          if (goOn && overlap(other, access)) {
-            goOn = conflict.found(other, access);
-          }
-        }
-      }
-      count = kept;
-      return goOn;
-    }
-  }
-
-  /** Whether two regions, whose bounds overlap, share a byte. */
-  private boolean overlap(int a, int b) {
-    RankSchedule x = owner[a];
-    RankSchedule y = owner[b];
-    int r = region[a];
-    int s = region[b];
-    long pitch = x.regionPitch(r);
-    if (x.regionRows(r) == 1 && y.regionRows(s) == 1) {
-      return true;
-    }
-    long left = x.regionOffset(r) % pitch;
-    long right = y.regionOffset(s) % pitch;
-    if (pitch == y.regionPitch(s)
-        && left + x.regionRowBytes(r) <= pitch
-        && right + y.regionRowBytes(s) <= pitch) {
-      // The same grid: columns must meet, and rows.
-      long firstRow = x.regionOffset(r) / pitch;
-      long otherRow = y.regionOffset(s) / pitch;
-      return left < right + y.regionRowBytes(s)
-          && right < left + x.regionRowBytes(r)
-          && firstRow < otherRow + y.regionRows(s)
-          && otherRow < firstRow + x.regionRows(r);
-    }
-    return mergeOverlap(x, r, y, s);
-  }
-
-  private static boolean mergeOverlap(RankSchedule x, int r, RankSchedule y, int s) {
-    long i = 0;
-    long j = 0;
-    while (i < x.regionRows(r) && j < y.regionRows(s)) {
-      long a = x.regionOffset(r) + i * x.regionPitch(r);
-      long b = y.regionOffset(s) + j * y.regionPitch(s);
-      if (a + x.regionRowBytes(r) <= b) {
-        i++;
-      } else if (b + y.regionRowBytes(s) <= a) {
-        j++;
-      } else {
-        return true;
-      }
-    }
-    return false;
   }
 }

@@ -9,23 +9,20 @@ import org.mkernel.api.UsageException;
  *
  * @param schedule its name
  * @param findings what is wrong, at most {@link #MAX_FINDINGS}
- * @param assumptions what was taken for granted
- * @param intraBytes payload of puts inside nodes, all ranks, one launch
- * @param interBytes payload of puts between nodes, all ranks, one launch
+ * @param claims every rule, in the order of {@link Finding.Rule}, then what is assumed and what is
+ *     checked at run time
+ * @param intraBytes payload of puts inside nodes, all ranks, one launch; 0 when something is wrong
+ * @param interBytes payload of puts between nodes, all ranks, one launch; 0 when something is wrong
  */
 public record CheckReport(
-    String schedule,
-    List<Finding> findings,
-    List<String> assumptions,
-    long intraBytes,
-    long interBytes) {
+    String schedule, List<Finding> findings, List<Claim> claims, long intraBytes, long interBytes) {
   /** More findings than these are not listed. */
   public static final int MAX_FINDINGS = 20;
 
   /** Copies the lists. */
   public CheckReport {
     findings = List.copyOf(findings);
-    assumptions = List.copyOf(assumptions);
+    claims = List.copyOf(claims);
   }
 
   /**
@@ -35,6 +32,28 @@ public record CheckReport(
    */
   public boolean isProven() {
     return findings.isEmpty();
+  }
+
+  /**
+   * What was taken for granted.
+   *
+   * @return the statements of the claims that are assumed
+   */
+  public List<String> assumptions() {
+    return claims.stream()
+        .filter(claim -> claim.verdict() == Claim.Verdict.ASSUMED)
+        .map(Claim::statement)
+        .toList();
+  }
+
+  /**
+   * The verdict on a rule.
+   *
+   * @param rule the rule
+   * @return proven, broken or unknown
+   */
+  public Claim.Verdict verdict(Finding.Rule rule) {
+    return claims.get(rule.ordinal()).verdict();
   }
 
   /**

@@ -11,6 +11,9 @@ import org.mkernel.api.schedule.Schedule;
  * order of pools in a role must be acyclic over all ranks. Nodes are tasks, then copies of signals.
  */
 final class DeadlockCheck {
+  /** A longer cycle is not told to its end. */
+  private static final int MAX_NAMED = 12;
+
   private final Schedule schedule;
   private final SignalTable signals;
   private final int tasks;
@@ -52,7 +55,12 @@ final class DeadlockCheck {
     }
   }
 
-  void run(Findings findings) {
+  /**
+   * Looks for a cycle.
+   *
+   * @return the place of each task in a topological order, of no meaning after a finding
+   */
+  int[] run(Findings findings) {
     int[] degree = new int[nodes];
     int[] first = new int[nodes + 1];
     forEachEdge((from, to) -> first[from + 1]++);
@@ -82,6 +90,13 @@ final class DeadlockCheck {
     if (filled < nodes) {
       report(findings, degree, first, target);
     }
+    int[] position = new int[tasks];
+    for (int at = 0; at < filled; at++) {
+      if (queue[at] < tasks) {
+        position[queue[at]] = at;
+      }
+    }
+    return position;
   }
 
   private interface Edge {
@@ -137,21 +152,44 @@ final class DeadlockCheck {
       seen[node] = true;
       node = back[node];
     }
+    findings.add(Finding.Rule.DEADLOCK, words(back, node), cycle(back, node));
+  }
+
+  private Finding.TaskId[] cycle(int[] back, int start) {
     List<Finding.TaskId> cycle = new ArrayList<>();
-    StringBuilder text = new StringBuilder();
-    int at = node;
+    int at = start;
     do {
       if (at < tasks) {
         cycle.add(signals.id(at));
-        if (cycle.size() <= 8) {
-          text.append(text.isEmpty() ? "" : " waits for ").append(signals.describe(at));
-        }
       }
       at = back[at];
-    } while (at != node);
-    findings.add(
-        Finding.Rule.DEADLOCK,
-        text + (cycle.size() > 8 ? " waits for … waits for the first" : " waits for the first"),
-        cycle.toArray(Finding.TaskId[]::new));
+    } while (at != start);
+    return cycle.toArray(Finding.TaskId[]::new);
+  }
+
+  /** The cycle in words, where of tasks that only follow each other the ends are named. */
+  private String words(int[] back, int start) {
+    int at = start;
+    // Begin at a task that waits for a signal: the order of claims alone makes no cycle in a pool.
+    for (int i = 0; i < nodes && (at >= tasks || back[at] < tasks); i++) {
+      at = back[at];
+    }
+    int first = at;
+    StringBuilder text = new StringBuilder(at < tasks ? signals.describe(at) : "a signal");
+    int named = 1;
+    do {
+      boolean waits = back[at] >= tasks;
+      int next = waits ? back[back[at]] : back[at];
+      while (!waits && next < tasks && back[next] < tasks && next != first) {
+        next = back[next];
+      }
+      if (++named > MAX_NAMED) {
+        return text.append(waits ? " waits for" : " is claimed after").append(" others").toString();
+      }
+      text.append(waits ? " waits for " : ", which is claimed after ");
+      text.append(next == first ? "the first" : signals.describe(next));
+      at = next;
+    } while (at != first);
+    return text.toString();
   }
 }

@@ -23,21 +23,38 @@ public record Finding(Rule rule, String message, List<TaskId> tasks) {
    */
   public record TaskId(int rank, int task) {}
 
-  /** What is checked. */
+  /** What is checked, each rule on the ground of those before it. */
   public enum Rule {
+    /** What tasks name and touch. */
+    STRUCTURE(
+        "indices are in range, regions inside their buffers and aligned, and tasks touch what they"
+            + " may"),
+    /** Pools and roles. */
+    LANES("every pool is drained by exactly one role"),
+    /** Raises and waits. */
+    SIGNALS("flags have one raiser, counters raisers of one rank, and waits want what is raised"),
+    /** Cycles. */
+    DEADLOCK("no task waits, by way of others, for itself"),
+    /** Order of accesses. */
+    RACES("conflicting accesses are ordered, also between epochs"),
+    /** Bytes that are read. */
+    SUPPLY("every byte of the operation's memory that is read was written before in its launch"),
+    /** Bytes of outputs. */
+    COVERAGE("each byte of an output is written once, and is there when the launch ends");
+
+    private final String statement;
+
+    Rule(String statement) {
+      this.statement = statement;
+    }
+
     /**
-     * Indices in range, regions inside their buffers and aligned, tasks that touch what they may.
+     * The rule in words.
+     *
+     * @return what must hold
      */
-    STRUCTURE,
-    /** Every pool is drained by exactly one role. */
-    LANES,
-    /** Flags have one raiser, counters raisers of one rank, and waits want what is raised. */
-    SIGNALS,
-    /** No task waits, by way of others, for itself. */
-    DEADLOCK,
-    /** Conflicting accesses are ordered, also between epochs. */
-    RACES,
-    /** Each byte of an output is written once, and is there when the launch ends. */
-    COVERAGE
+    public String statement() {
+      return statement;
+    }
   }
 }

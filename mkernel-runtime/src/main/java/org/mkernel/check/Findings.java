@@ -21,6 +21,10 @@ final class Findings {
     return list.isEmpty();
   }
 
+  boolean has(Finding.Rule rule) {
+    return list.stream().anyMatch(finding -> finding.rule() == rule);
+  }
+
   List<Finding> list() {
     return list;
   }

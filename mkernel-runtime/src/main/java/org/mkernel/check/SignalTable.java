@@ -1,9 +1,12 @@
 package org.mkernel.check;
 
 import java.util.Arrays;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import org.mkernel.api.schedule.RankSchedule;
 import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.SignalSpec;
+import org.mkernel.api.schedule.TaskKind;
 
 /** Who raises and who awaits each copy of each signal, in columns. */
 final class SignalTable {
@@ -22,6 +25,9 @@ final class SignalTable {
 
   private final int[] taskBase;
 
+  /** By global number of a task. */
+  private final int[] rankOf;
+
   SignalTable(Schedule schedule) {
     this.schedule = schedule;
     this.signals = schedule.signalCount();
@@ -37,6 +43,10 @@ final class SignalTable {
     taskBase = new int[ranks + 1];
     for (int rank = 0; rank < ranks; rank++) {
       taskBase[rank + 1] = Math.addExact(taskBase[rank], schedule.rank(rank).tasks());
+    }
+    rankOf = new int[taskBase[ranks]];
+    for (int rank = 0; rank < ranks; rank++) {
+      Arrays.fill(rankOf, taskBase[rank], taskBase[rank + 1], rank);
     }
     firstRaiser = new int[Math.multiplyExact(ranks, signals) + 1];
     awaited = new int[ranks * signals];
@@ -72,12 +82,17 @@ final class SignalTable {
   }
 
   private void await(int copy, int lag) {
-    awaited[copy] = awaited[copy] == 0 ? lag + 1 : Math.min(awaited[copy], lag + 1);
+    int one = Math.min(lag, Integer.MAX_VALUE - 1) + 1;
+    awaited[copy] = awaited[copy] == 0 ? one : Math.min(awaited[copy], one);
   }
 
   /** The number of a signal's copy on a rank. */
   int copy(int rank, int signal) {
     return rank * signals + signal;
+  }
+
+  int ownerOf(int copy) {
+    return copy / signals;
   }
 
   int copies() {
@@ -108,12 +123,39 @@ final class SignalTable {
   }
 
   int rankOf(int global) {
-    int found = Arrays.binarySearch(taskBase, global);
-    int rank = found >= 0 ? found : -found - 2;
-    while (taskBase[rank + 1] == global) {
-      rank++;
-    }
-    return rank;
+    return rankOf[global];
+  }
+
+  TaskKind kind(int global) {
+    int rank = rankOf[global];
+    return schedule.rank(rank).kind(global - taskBase[rank]);
+  }
+
+  /** The copy of the flag by which a put announces its arrival. */
+  int arrival(int put) {
+    int rank = rankOf[put];
+    RankSchedule tasks = schedule.rank(rank);
+    int raise = tasks.firstRaise(put - taskBase[rank]);
+    return copy(tasks.raiseRank(raise), tasks.raiseSignal(raise));
+  }
+
+  /** The number of raises by all tasks. */
+  int raises() {
+    return raiser.length;
+  }
+
+  /** What tasks of a rank wait for: copy in the upper half, lag in the lower, without repeats. */
+  long[] waitsOf(int rank) {
+    RankSchedule tasks = schedule.rank(rank);
+    int parts = tasks.firstPart(tasks.firstStream(tasks.tasks()));
+    LongStream ofTasks =
+        IntStream.range(0, tasks.waits())
+            .mapToLong(w -> (long) copy(rank, tasks.waitSignal(w)) << 32 | tasks.waitLag(w));
+    LongStream ofParts =
+        IntStream.range(0, parts)
+            .filter(p -> tasks.partSignal(p) != RankSchedule.NO_SIGNAL)
+            .mapToLong(p -> (long) copy(rank, tasks.partSignal(p)) << 32 | tasks.partLag(p));
+    return LongStream.concat(ofTasks, ofParts).sorted().distinct().toArray();
   }
 
   Finding.TaskId id(int global) {
@@ -184,12 +226,18 @@ final class SignalTable {
           task,
           "waits for %s, which no task raises".formatted(schedule.signalName(signal)));
     } else if (count != (counter[signal] ? raisers : 1)) {
-      findings.of(
+      int raiser = raiser(firstRaiser[copy(rank, signal)]);
+      findings.add(
           Finding.Rule.SIGNALS,
-          rank,
-          task,
-          "waits for %d raises of %s; an epoch has %d"
-              .formatted(count, schedule.signalName(signal), counter[signal] ? raisers : 1));
+          "%s waits for %d raises of %s; an epoch has %d, the first by %s"
+              .formatted(
+                  schedule.describe(rank, task),
+                  count,
+                  schedule.signalName(signal),
+                  counter[signal] ? raisers : 1,
+                  describe(raiser)),
+          new Finding.TaskId(rank, task),
+          id(raiser));
     }
   }
 }

@@ -1,5 +1,6 @@
 package org.mkernel.check;
 
+import java.util.Arrays;
 import org.mkernel.api.schedule.BufferSpec;
 import org.mkernel.api.schedule.RankSchedule;
 import org.mkernel.api.schedule.Role;
@@ -12,11 +13,20 @@ final class StructureCheck {
   private final Schedule schedule;
   private final Findings findings;
   private final int ranks;
+  private final boolean[] flag;
+  private final boolean[] system;
 
   StructureCheck(Schedule schedule, Findings findings) {
     this.schedule = schedule;
     this.findings = findings;
     this.ranks = schedule.topology().size();
+    this.flag = new boolean[schedule.signalCount()];
+    this.system = new boolean[schedule.signalCount()];
+    for (SignalSpec spec : schedule.signals()) {
+      int end = spec.first() + spec.count();
+      Arrays.fill(flag, spec.first(), end, spec.kind() == SignalSpec.Kind.FLAG);
+      Arrays.fill(system, spec.first(), end, spec.scope() == SignalSpec.Scope.SYSTEM);
+    }
   }
 
   void run() {
@@ -80,6 +90,9 @@ final class StructureCheck {
       for (int part = tasks.firstPart(stream); part < tasks.firstPart(stream + 1); part++) {
         if (tasks.partSignal(part) != RankSchedule.NO_SIGNAL) {
           signal(tasks, task, tasks.partSignal(part));
+          if (tasks.partCount(part) < 1 || tasks.partLag(part) < 0) {
+            bad(tasks, task, "has a part with a count below 1 or a lag below 0");
+          }
         }
         region(tasks, task, tasks.partRegion(part), false);
       }
@@ -108,26 +121,42 @@ final class StructureCheck {
     }
   }
 
-  private void signal(RankSchedule tasks, int task, int signal) {
-    if (signal < 0 || signal >= schedule.signalCount()) {
+  private boolean signal(RankSchedule tasks, int task, int signal) {
+    if (!isKnown(signal)) {
       bad(tasks, task, "names signal %d; there are %d".formatted(signal, schedule.signalCount()));
     }
+    return isKnown(signal);
+  }
+
+  private boolean isKnown(int signal) {
+    return signal >= 0 && signal < schedule.signalCount();
   }
 
   private void raise(RankSchedule tasks, int task, TaskKind kind, int raise) {
     int owner = tasks.raiseRank(raise);
-    signal(tasks, task, tasks.raiseSignal(raise));
+    int signal = tasks.raiseSignal(raise);
     if (owner < 0 || owner >= ranks) {
       bad(tasks, task, "raises a signal of rank %d; there are %d".formatted(owner, ranks));
-    } else if (!schedule.topology().sameNode(owner, tasks.rank())) {
+      return;
+    }
+    if (!signal(tasks, task, signal) || owner == tasks.rank()) {
+      return;
+    }
+    if (!system[signal]) {
+      bad(
+          tasks,
+          task,
+          "raises %s of rank %d, which is declared for one device only"
+              .formatted(schedule.signalName(signal), owner));
+    }
+    if (!schedule.topology().sameNode(owner, tasks.rank())) {
       boolean first = raise == tasks.firstRaise(task);
-      boolean flag = schedule.signal(tasks.raiseSignal(raise)).kind() == SignalSpec.Kind.FLAG;
-      if (!first || !flag || (kind != TaskKind.PUT && kind != TaskKind.NOTIFY)) {
+      if (!first || !flag[signal] || (kind != TaskKind.PUT && kind != TaskKind.NOTIFY)) {
         bad(
             tasks,
             task,
             "raises %s of rank %d on another node: only the first raise of a put or notify can, and"
-                    .formatted(schedule.signalName(tasks.raiseSignal(raise)), owner)
+                    .formatted(schedule.signalName(signal), owner)
                 + " only a flag");
       }
       if (kind == TaskKind.NOTIFY && tasks.firstRaise(task + 1) - raise > 1) {
@@ -152,22 +181,19 @@ final class StructureCheck {
     long rowBytes = tasks.regionRowBytes(region);
     long pitch = tasks.regionPitch(region);
     long offset = tasks.regionOffset(region);
-    String words =
-        "%d rows of %d bytes, pitch %d, at %d of %s, which has %d bytes on rank %d"
-            .formatted(rows, rowBytes, pitch, offset, spec.name(), spec.bytes(owner), owner);
     if (rows < 1 || rowBytes < 1 || offset < 0 || (rows > 1 && pitch < rowBytes)) {
-      bad(tasks, task, "names an impossible region: " + words);
+      bad(tasks, task, "names an impossible region: " + words(tasks, region));
       return;
     }
     // What is left of the buffer after the last row must hold the rows before it; nothing
     // overflows.
     long room = spec.bytes(owner) - rowBytes - offset;
     if (room < 0 || offset > spec.bytes(owner) || (rows > 1 && room / pitch < rows - 1)) {
-      bad(tasks, task, "names a region outside its buffer: " + words);
+      bad(tasks, task, "names a region outside its buffer: " + words(tasks, region));
     }
     int element = spec.dtype().bytes();
     if (offset % element != 0 || rowBytes % element != 0 || (rows > 1 && pitch % element != 0)) {
-      bad(tasks, task, "names a region that splits elements: " + words);
+      bad(tasks, task, "names a region that splits elements: " + words(tasks, region));
     }
     if (written && spec.use() == BufferSpec.Use.INPUT) {
       bad(tasks, task, "writes the input " + spec.name());
@@ -181,6 +207,20 @@ final class StructureCheck {
               ? "puts to its own rank"
               : "touches %s of rank %d; only puts touch other ranks".formatted(spec.name(), owner));
     }
+  }
+
+  private String words(RankSchedule tasks, int region) {
+    int owner = tasks.regionRank(region);
+    BufferSpec spec = schedule.buffers().get(tasks.regionBuffer(region));
+    return "%d rows of %d bytes, pitch %d, at %d of %s, which has %d bytes on rank %d"
+        .formatted(
+            tasks.regionRows(region),
+            tasks.regionRowBytes(region),
+            tasks.regionPitch(region),
+            tasks.regionOffset(region),
+            spec.name(),
+            spec.bytes(owner),
+            owner);
   }
 
   private void put(RankSchedule tasks, int task) {
@@ -207,13 +247,14 @@ final class StructureCheck {
                   tasks.regionRowBytes(target)));
     }
     int raise = tasks.firstRaise(task);
-    if (raise == tasks.firstRaise(task + 1) || tasks.raiseRank(raise) != tasks.regionRank(target)) {
+    int raises = tasks.firstRaise(task + 1) - raise;
+    if (raises == 0 || tasks.raiseRank(raise) != tasks.regionRank(target)) {
       bad(tasks, task, "must first raise a flag of the rank that it writes to");
+    } else if (isKnown(tasks.raiseSignal(raise)) && !flag[tasks.raiseSignal(raise)]) {
+      bad(tasks, task, "announces its arrival by a counter; it must be a flag");
     }
-    for (int more = raise + 1; more < tasks.firstRaise(task + 1); more++) {
-      if (tasks.raiseRank(more) != tasks.rank()) {
-        bad(tasks, task, "raises done on another rank");
-      }
+    if (raises > 2 || (raises == 2 && tasks.raiseRank(raise + 1) != tasks.rank())) {
+      bad(tasks, task, "may raise, beside its flag, only done on its own rank");
     }
   }
 }
