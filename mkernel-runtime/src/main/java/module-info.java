@@ -2,7 +2,7 @@
  * The runtime: joins the ranks of a world, loads plug-ins in layers of their own, chooses
  * transports, prepares and launches operations, and moves commands from the FIFO of a rank to a
  * wire. It knows plug-ins by the interfaces of the API only, and it exports nothing but the
- * checker.
+ * checker, and to the command what a launcher said.
  */
 module org.mkernel.runtime {
   requires transitive org.mkernel.api;
@@ -10,6 +10,8 @@ module org.mkernel.runtime {
   requires static org.jspecify;
 
   exports org.mkernel.check;
+  exports org.mkernel.runtime.join to
+      org.mkernel.cli;
 
   uses org.mkernel.api.spi.CollectiveProvider;
   uses org.mkernel.api.spi.DeviceProvider;

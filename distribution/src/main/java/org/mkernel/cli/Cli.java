@@ -44,7 +44,7 @@ final class Cli {
       }
       CommandLine top =
           group("mkernel", "fused collectives on this machine")
-              .addSubcommand("info", new InfoCommand(mkernel))
+              .addSubcommand("info", new InfoCommand(config, mkernel))
               .addSubcommand("run", run)
               .addSubcommand("plan", plan);
       top.getCommandSpec().version(version());

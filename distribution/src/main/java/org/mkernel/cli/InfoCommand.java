@@ -4,8 +4,11 @@ import java.io.PrintWriter;
 import java.util.Comparator;
 import java.util.List;
 import org.mkernel.api.Availability;
+import org.mkernel.api.Config;
 import org.mkernel.api.MKernel;
 import org.mkernel.api.PluginInfo;
+import org.mkernel.api.UsageException;
+import org.mkernel.runtime.join.Launch;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -17,6 +20,7 @@ import picocli.CommandLine.Spec;
     description = "shows modules, providers and devices, with reasons for what can't be used",
     mixinStandardHelpOptions = true)
 final class InfoCommand implements Runnable {
+  private final Config config;
   private final MKernel mkernel;
 
   @Option(names = "--json", description = "one JSON document")
@@ -24,7 +28,8 @@ final class InfoCommand implements Runnable {
 
   @Spec private CommandSpec spec = CommandSpec.create();
 
-  InfoCommand(MKernel mkernel) {
+  InfoCommand(Config config, MKernel mkernel) {
+    this.config = config;
     this.mkernel = mkernel;
   }
 
@@ -41,6 +46,7 @@ final class InfoCommand implements Runnable {
             document.put("schema", 1);
             document.put("java", Runtime.version().toString());
             document.put("processors", Runtime.getRuntime().availableProcessors());
+            document.object("launcher", this::launcher);
             document.array(
                 "plugins",
                 plugins,
@@ -64,6 +70,14 @@ final class InfoCommand implements Runnable {
     }
     out.printf(
         "Java %s, %d processors%n", Runtime.version(), Runtime.getRuntime().availableProcessors());
+    try {
+      Launch launch = Launch.of(config);
+      out.printf("%-4s launcher    %-16s %s%n", "ok", launch.launcher(), launch.describe());
+    } catch (UsageException e) {
+      out.printf(
+          "%-4s launcher    %-16s %s; remedy: %s%n",
+          "no", "", e.getMessage(), e.failure().remedy().orElse(""));
+    }
     for (PluginInfo plugin : plugins) {
       out.printf(
           "%-4s %-11s %-16s %-28s %s%n",
@@ -76,6 +90,27 @@ final class InfoCommand implements Runnable {
               java.util.stream.Stream.of(plugin.description(), plugin.availability().describe())
                   .filter(text -> !text.isEmpty())
                   .toList()));
+    }
+  }
+
+  private void launcher(JsonText.Fields fields) {
+    try {
+      Launch launch = Launch.of(config);
+      fields.put("name", launch.launcher());
+      fields.put("rank", launch.rank());
+      fields.put("world", launch.size());
+      fields.array(
+          "origins",
+          launch.origins(),
+          (entry, origin) -> {
+            entry.put("what", origin.what());
+            entry.put("value", origin.value());
+            entry.put("source", origin.source());
+          });
+    } catch (UsageException e) {
+      fields.putNull("name");
+      fields.put("reason", String.valueOf(e.getMessage()));
+      fields.put("remedy", e.failure().remedy().orElse(""));
     }
   }
 }
