@@ -46,11 +46,16 @@ final class BuildImage {
   /**
    * Native libraries that the image needs, with the name that each gets there. The binding without
    * LAPACK asks for OpenBLAS by a name of its own; under any other name JavaCPP would copy it to a
-   * cache in the home folder. libstdc++ and libgcc_s come from the system, as a pair.
+   * cache in the home folder. libstdc++ and libgcc_s come from the system, as a pair; libcuda comes
+   * with the driver; NVRTC and cuBLAS are used where the system has them.
    */
   private static final Map<String, String> NATIVES =
       Map.of(
           "libjnijavacpp.so", "libjnijavacpp.so",
+          "libjnicublas.so", "libjnicublas.so",
+          "libjnicudart.so", "libjnicudart.so",
+          "libcudart.so.13", "libcudart.so.13",
+          "libjninvrtc.so", "libjninvrtc.so",
           "libjniopenblas_nolapack.so", "libjniopenblas_nolapack.so",
           "libopenblas.so.0", "libopenblas_nolapack.so.0",
           "libgfortran.so.5", "libgfortran.so.5",
@@ -89,7 +94,7 @@ final class BuildImage {
     // What the platform modules hold lies in lib/natives already.
     String unpacked =
         ours.stream()
-            .filter(name -> name.startsWith("org.bytedeco.") && name.endsWith(".x86_64"))
+            .filter(name -> name.endsWith(".linux.x86_64"))
             .map(name -> "/" + name + "/org/bytedeco/**")
             .sorted()
             .collect(joining(","));

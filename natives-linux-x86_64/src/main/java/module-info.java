@@ -6,6 +6,7 @@
  */
 module org.mkernel.natives.linux.x86_64 {
   requires org.mkernel.api;
+  requires org.bytedeco.cuda.linux.x86_64;
   requires org.bytedeco.javacpp.linux.x86_64;
   requires org.bytedeco.openblas.linux.x86_64;
   requires static org.jspecify;

@@ -1,0 +1,11 @@
+/**
+ * NVIDIA GPUs as devices: the primary context, memory, streams and launches through the driver's
+ * API, kernels compiled by NVRTC and kept in a store by digest, and the interpreter that runs
+ * schedules. It exports nothing; all of it is found as services. No other module knows CUDA types.
+ */
+module org.mkernel.kernels.cuda {
+  requires org.mkernel.api;
+  requires org.bytedeco.cuda;
+  requires org.bytedeco.javacpp;
+  requires static org.jspecify;
+}
