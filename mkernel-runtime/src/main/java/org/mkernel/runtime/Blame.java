@@ -16,12 +16,12 @@ import org.mkernel.api.spi.ExecutionPlan.Stall;
  */
 final class Blame {
   private final Schedule schedule;
-  private final List<PreparedOperation> members;
+  private final List<Optional<Group.Progress>> progress;
   private final double seconds;
 
-  Blame(Schedule schedule, List<PreparedOperation> members, long waitNanos) {
+  Blame(Schedule schedule, List<Optional<Group.Progress>> progress, long waitNanos) {
     this.schedule = schedule;
-    this.members = members;
+    this.progress = progress;
     this.seconds = waitNanos / 1e9;
   }
 
@@ -49,17 +49,21 @@ final class Blame {
       }
       blamed = raiser.rank();
       text.append("; it is raised by ").append(schedule.describe(raiser.rank(), raiser.task()));
-      Optional<PreparedOperation> member =
-          members.stream().filter(m -> m.rank() == raiser.rank()).findFirst();
-      if (member.isEmpty() || member.get().launched() < stall.epoch()) {
-        long launched = member.map(PreparedOperation::launched).orElse(0L);
-        text.append(", but rank %d has launched only epoch %d".formatted(raiser.rank(), launched));
+      Optional<Group.Progress> there = progress.get(raiser.rank());
+      if (there.isEmpty()) {
+        text.append(", but rank %d does not answer".formatted(raiser.rank()));
+        break;
+      }
+      if (there.get().launched() < stall.epoch()) {
+        text.append(
+            ", but rank %d has launched only epoch %d"
+                .formatted(raiser.rank(), there.get().launched()));
         break;
       }
       Optional<Stall> next =
           visited.get(raiser.rank())
               ? Optional.empty()
-              : member.get().stalls().stream().filter(s -> blocks(s, raiser.task())).findFirst();
+              : there.get().stalls().stream().filter(s -> blocks(s, raiser.task())).findFirst();
       if (next.isEmpty()) {
         text.append(
             schedule.topology().sameNode(raiser.rank(), stall.rank())

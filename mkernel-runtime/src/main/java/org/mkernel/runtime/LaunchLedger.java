@@ -1,5 +1,6 @@
 package org.mkernel.runtime;
 
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
@@ -12,6 +13,7 @@ final class LaunchLedger {
   static final int MAX_OPERATIONS = 1 << OPERATION_BITS;
 
   private final AtomicLongArray slots = new AtomicLongArray(SLOTS);
+  private final AtomicLong last = new AtomicLong();
 
   /**
    * Writes down or compares a launch.
@@ -34,8 +36,25 @@ final class LaunchLedger {
         return there == mine ? -1 : (int) (there & (MAX_OPERATIONS - 1));
       }
       if (slots.compareAndSet(slot, there, mine)) {
+        last.accumulateAndGet(sequence, Math::max);
         return -1;
       }
     }
+  }
+
+  /** The latest launch that was written down; 0 before the first. */
+  long last() {
+    return last.get();
+  }
+
+  /**
+   * A launch that was written down.
+   *
+   * @param sequence which
+   * @return the operation, or −1 when it is no longer kept
+   */
+  int operation(long sequence) {
+    long there = slots.get((int) (sequence % SLOTS));
+    return there >>> OPERATION_BITS == sequence ? (int) (there & (MAX_OPERATIONS - 1)) : -1;
   }
 }

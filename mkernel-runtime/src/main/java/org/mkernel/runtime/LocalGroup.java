@@ -1,11 +1,16 @@
 package org.mkernel.runtime;
 
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.mkernel.api.Failure;
 import org.mkernel.api.MKernelException;
@@ -13,13 +18,16 @@ import org.mkernel.api.PeerLostException;
 import org.mkernel.api.spi.Abort;
 import org.mkernel.api.spi.Exchange;
 
-/** The exchange of ranks that live in one process: rounds, each bounded in time. */
-final class LocalGroup {
+/** The ranks of a world in one process: they exchange in rounds, each bounded in time. */
+final class LocalGroup implements Group {
+  private static final int KEY_BYTES = 32;
   private static final long LOOK_AT_ABORT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final int size;
   private final long waitNanos;
   private final Abort abort;
+  private final IntFunction<List<Optional<Progress>>> progress;
+  private final Map<String, String> options;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final byte[] @Nullable [] gathering;
@@ -27,19 +35,46 @@ final class LocalGroup {
   private int arrived;
   private long round;
 
-  LocalGroup(int size, long waitNanos, Abort abort) {
+  LocalGroup(
+      int size, long waitNanos, Abort abort, IntFunction<List<Optional<Progress>>> progress) {
+    this.progress = progress;
+    byte[] key = new byte[KEY_BYTES];
+    new SecureRandom().nextBytes(key);
+    this.options = Map.of("world-key", HexFormat.of().formatHex(key), "world-address", "127.0.0.1");
     this.size = size;
     this.waitNanos = waitNanos;
     this.abort = abort;
     this.gathering = new byte[size][];
   }
 
-  Exchange exchange(int rank) {
+  @Override
+  public Exchange exchange(int rank) {
     return contribution -> allGather(rank, contribution);
   }
 
-  /** Wakes ranks that wait here, after the abort word was set. */
-  void wake() {
+  @Override
+  public List<Optional<Progress>> progress(int operation) {
+    return progress.apply(operation);
+  }
+
+  @Override
+  public Map<String, String> options() {
+    return options;
+  }
+
+  @Override
+  public void leave() {
+    // All ranks end together.
+  }
+
+  @Override
+  public void close() {
+    // Nothing is held.
+  }
+
+  @Override
+  public void spread(MKernelException cause) {
+    // All see the abort word; those that wait here must be woken.
     lock.lock();
     try {
       changed.signalAll();

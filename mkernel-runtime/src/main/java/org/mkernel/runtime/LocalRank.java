@@ -56,7 +56,7 @@ final class LocalRank implements Rank {
   private Port open(TransportProvider provider) {
     return provider.open(
         new TransportProvider.Context(
-            index, world.topology(), exchange, world.config().options(), threads));
+            index, world.topology(), exchange, world.transportOptions(), threads));
   }
 
   LocalWorld world() {

@@ -1,6 +1,7 @@
 package org.mkernel.runtime;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -8,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -23,8 +25,9 @@ import org.mkernel.api.schedule.Topology;
 import org.mkernel.api.spi.Abort;
 import org.mkernel.api.spi.DeviceProvider;
 import org.mkernel.api.spi.Problem;
+import org.mkernel.runtime.join.Membership;
 
-/** A world all of whose ranks live in this process. */
+/** The ranks of a world that live in this process: all of them, or the one that joined. */
 final class LocalWorld implements World {
   private static final Logger LOG = LogManager.getLogger(LocalWorld.class);
 
@@ -33,7 +36,8 @@ final class LocalWorld implements World {
   private final Topology topology;
   private final Consumer<LocalWorld> onClose;
   private final Abort abort = new Abort();
-  private final LocalGroup group;
+  private final Group group;
+  private final int[] here;
   private final LaunchLedger ledger = new LaunchLedger();
   private final List<LocalRank> ranks = new ArrayList<>();
   private final Map<Problem, PlannedSchedule> planned = new ConcurrentHashMap<>();
@@ -45,27 +49,69 @@ final class LocalWorld implements World {
   private final @Nullable ProxyThread proxy;
   private final Trace trace;
 
-  LocalWorld(Config config, Plugins plugins, Topology topology, Consumer<LocalWorld> onClose) {
+  /** A world of this process. */
+  static LocalWorld local(
+      Config config, Plugins plugins, Topology topology, Consumer<LocalWorld> onClose) {
+    return new LocalWorld(config, plugins, topology, Optional.empty(), onClose);
+  }
+
+  /** The place of this process in a world of several; closed with the world. */
+  static LocalWorld joined(
+      Config config,
+      Plugins plugins,
+      Topology topology,
+      Membership membership,
+      Consumer<LocalWorld> onClose) {
+    return new LocalWorld(config, plugins, topology, Optional.of(membership), onClose);
+  }
+
+  private LocalWorld(
+      Config config,
+      Plugins plugins,
+      Topology topology,
+      Optional<Membership> membership,
+      Consumer<LocalWorld> onClose) {
     this.config = config;
     this.plugins = plugins;
     this.topology = topology;
     this.onClose = onClose;
     this.waitNanos = config.deadline().toNanos();
-    this.group = new LocalGroup(topology.size(), waitNanos, abort);
-    DeviceProvider device = Selection.device(config, plugins);
-    boolean shared = topology.nodes() < topology.size();
-    this.intra = shared ? Optional.of(Selection.intra(config, plugins)) : Optional.empty();
-    this.inter =
-        topology.nodes() > 1 ? Optional.of(Selection.inter(config, plugins)) : Optional.empty();
+    this.here =
+        membership
+            .map(m -> new int[] {m.rank()})
+            .orElseGet(() -> IntStream.range(0, topology.size()).toArray());
     this.trace = Trace.of(config.option("trace"));
+    DeviceProvider device = Selection.device(config, plugins);
+    Selection.Reachable reachable =
+        membership
+            .map(m -> Agreement.reachable(m, plugins))
+            .orElseGet(() -> new Selection.Reachable(1, Map.of()));
+    boolean shared = topology.nodes() < topology.size();
+    this.intra =
+        shared ? Optional.of(Selection.intra(config, plugins, reachable)) : Optional.empty();
+    this.inter =
+        topology.nodes() > 1
+            ? Optional.of(Selection.inter(config, plugins, reachable))
+            : Optional.empty();
+    membership.ifPresent(m -> Agreement.check(m, device, intra, inter));
     this.proxy = inter.isPresent() ? new ProxyThread(config.threads(), abort) : null;
+    this.group =
+        membership.isPresent()
+            ? new JoinedGroup(membership.get(), this)
+            : new LocalGroup(topology.size(), waitNanos, abort, this::progress);
+    if (group instanceof JoinedGroup joined) {
+      joined.listen();
+    }
     boolean open = false;
     try {
-      for (int rank = 0; rank < topology.size(); rank++) {
+      for (int rank : here) {
         ranks.add(new LocalRank(this, rank, device, config.threads()));
       }
       eachLocalRank(rank -> ((LocalRank) rank).openPorts(intra, inter));
       open = true;
+    } catch (MKernelException e) {
+      abort(e);
+      throw e;
     } finally {
       if (!open) {
         close();
@@ -85,8 +131,36 @@ final class LocalWorld implements World {
     return abort;
   }
 
-  LocalGroup group() {
+  Group group() {
     return group;
+  }
+
+  /** What transports are given: settings, what they must know of the world, and no secrets. */
+  Map<String, String> transportOptions() {
+    Map<String, String> options = new HashMap<>(config.options());
+    options.keySet().removeAll(List.of("secret", "secret-file"));
+    options.putAll(group.options());
+    return Map.copyOf(options);
+  }
+
+  private List<Optional<Group.Progress>> progress(int operation) {
+    return IntStream.range(0, topology.size())
+        .mapToObj(rank -> Optional.of(progress(operation, rank)))
+        .toList();
+  }
+
+  /** How far a rank of this process has come with an operation. */
+  Group.Progress progress(int operation, int rank) {
+    OperationGroup known = operations.get(operation);
+    PreparedOperation member = known == null ? null : known.member(rank);
+    return member == null ? new Group.Progress(0, List.of()) : member.progress();
+  }
+
+  /** An operation in words. */
+  String name(int operation) {
+    OperationGroup known = operations.get(operation);
+    PreparedOperation member = known == null ? null : known.member(here[0]);
+    return "operation %d%s".formatted(operation, member == null ? "" : ", " + member.name());
   }
 
   LaunchLedger ledger() {
@@ -123,22 +197,27 @@ final class LocalWorld implements World {
   }
 
   OperationGroup operation(int number) {
-    return operations.computeIfAbsent(number, n -> new OperationGroup(topology.size()));
+    return operations.computeIfAbsent(
+        number, n -> new OperationGroup(topology.size(), here.length));
   }
 
   /** Ends the world: every wait of every rank ends. The first cause stands. */
   void abort(MKernelException cause) {
     if (abort.set(cause)) {
       LOG.debug("the world is dead: {}", cause.getMessage());
-      group.wake();
+      group.spread(cause);
     }
   }
 
-  void throwIfDead() {
+  void throwIfAborted() {
     Optional<MKernelException> cause = abort.cause();
     if (cause.isPresent()) {
       throw cause.get().copy();
     }
+  }
+
+  void throwIfDead() {
+    throwIfAborted();
     if (closed.get()) {
       throw new ClosedException("this world was closed");
     }
@@ -226,14 +305,17 @@ final class LocalWorld implements World {
     if (ranks.stream().anyMatch(LocalRank::inFlight)) {
       abort(new ClosedException("the world was closed while an operation was in flight"));
     }
-    abort.set(new ClosedException("this world was closed"));
-    group.wake();
+    if (!abort.isSet()) {
+      group.leave();
+    }
+    abort(new ClosedException("this world was closed"));
     ranks.forEach(LocalRank::stopOperations);
     operations.values().forEach(OperationGroup::free);
     if (proxy != null) {
       proxy.stop();
     }
     ranks.forEach(LocalRank::close);
+    group.close();
     onClose.accept(this);
     trace.write(topology);
   }

@@ -5,13 +5,14 @@ import java.util.List;
 import java.util.Set;
 import org.mkernel.api.ClosedException;
 import org.mkernel.api.Config;
-import org.mkernel.api.Failure;
 import org.mkernel.api.MKernel;
+import org.mkernel.api.MKernelException;
 import org.mkernel.api.PluginInfo;
-import org.mkernel.api.UnavailableException;
 import org.mkernel.api.World;
 import org.mkernel.api.schedule.Topology;
 import org.mkernel.api.spi.CollectiveProvider;
+import org.mkernel.runtime.join.Launch;
+import org.mkernel.runtime.join.Membership;
 
 /** One open mkernel: the plug-ins that were found, and the worlds made from them. */
 final class OpenMKernel implements MKernel {
@@ -27,21 +28,36 @@ final class OpenMKernel implements MKernel {
 
   @Override
   public World join() {
-    String size = config.option("world-size").orElse("1");
-    if (!size.equals("1")) {
-      throw new UnavailableException(
-          "MKERNEL_WORLD_SIZE is \"%s\"; this version joins worlds of one process only"
-              .formatted(size),
-          Failure.remedy("unset it, or make a world in this process with MKernel.local"));
+    Launch launch = Launch.of(config);
+    if (launch.size() == 1) {
+      return local(1, 1);
     }
-    return local(1, 1);
+    throwIfClosed();
+    Membership membership = Membership.join(launch, config);
+    boolean made = false;
+    try {
+      Topology topology = Agreement.topology(membership, launch);
+      LocalWorld world = LocalWorld.joined(config, plugins, topology, membership, this::forget);
+      made = true;
+      return remember(world);
+    } catch (MKernelException e) {
+      membership.abort(e);
+      throw e;
+    } finally {
+      if (!made) {
+        membership.close();
+      }
+    }
   }
 
   @Override
   public World local(int nodes, int ranksPerNode) {
     Topology topology = Topology.of(nodes, ranksPerNode);
     throwIfClosed();
-    LocalWorld world = new LocalWorld(config, plugins, topology, this::forget);
+    return remember(LocalWorld.local(config, plugins, topology, this::forget));
+  }
+
+  private World remember(LocalWorld world) {
     synchronized (worlds) {
       if (!closed) {
         worlds.add(world);

@@ -3,6 +3,7 @@ package org.mkernel.runtime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One operation of all ranks of a process. Memory that peers write stays until every rank has
@@ -13,25 +14,18 @@ final class OperationGroup {
   private final List<Runnable> resources = new ArrayList<>();
   private int open;
 
-  OperationGroup(int size) {
+  OperationGroup(int size, int here) {
     this.members = new AtomicReferenceArray<>(size);
-    this.open = size;
+    this.open = here;
+  }
+
+  /** The member of a rank of this process; null before it was prepared. */
+  @Nullable PreparedOperation member(int rank) {
+    return members.get(rank);
   }
 
   void add(int rank, PreparedOperation operation) {
     members.set(rank, operation);
-  }
-
-  /** All members that were prepared. */
-  List<PreparedOperation> members() {
-    List<PreparedOperation> all = new ArrayList<>();
-    for (int rank = 0; rank < members.length(); rank++) {
-      PreparedOperation member = members.get(rank);
-      if (member != null) {
-        all.add(member);
-      }
-    }
-    return all;
   }
 
   /** What to free once all ranks are done, last first. */

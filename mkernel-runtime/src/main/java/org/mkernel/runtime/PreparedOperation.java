@@ -34,6 +34,7 @@ final class PreparedOperation implements Operation, ExecutionPlan.Observer {
   private final WiredQueue wired;
   private final List<DeviceTensor> bound;
   private final AtomicBoolean stopped = new AtomicBoolean();
+  private final AtomicBoolean blaming = new AtomicBoolean();
   private @Nullable Executable executable;
   private volatile long launched;
   private volatile boolean closed;
@@ -73,13 +74,13 @@ final class PreparedOperation implements Operation, ExecutionPlan.Observer {
     return rank.index();
   }
 
-  /** The epoch of the last launch. */
-  long launched() {
-    return launched;
+  /** How far this rank has come. */
+  Group.Progress progress() {
+    return new Group.Progress(launched, executable().stalls());
   }
 
-  List<ExecutionPlan.Stall> stalls() {
-    return executable().stalls();
+  String name() {
+    return report.operator();
   }
 
   @Override
@@ -204,8 +205,10 @@ final class PreparedOperation implements Operation, ExecutionPlan.Observer {
 
   @Override
   public void expired(ExecutionPlan.Stall stall) {
-    if (!world.abort().isSet()) {
-      world.abort(new Blame(planned.schedule(), group.members(), world.waitNanos()).of(stall));
+    if (!world.abort().isSet() && blaming.compareAndSet(false, true)) {
+      world.abort(
+          new Blame(planned.schedule(), world.group().progress(number), world.waitNanos())
+              .of(stall));
     }
   }
 

@@ -3,6 +3,7 @@ package org.mkernel.runtime;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.mkernel.api.Availability;
 import org.mkernel.api.Config;
@@ -53,14 +54,31 @@ final class Selection {
         Failure.remedy("put mkernel-kernels-host on the module path or class path"));
   }
 
-  static Transport intra(Config config, Plugins plugins) {
-    return choose(
-        "intra-transport", config, plugins, TransportProvider.Reach.NODE, "inside a node", false);
+  /**
+   * Which transports can be used, seen from all ranks.
+   *
+   * @param processes how many processes the world has
+   * @param missing by name of a transport, why it can't be used and where
+   */
+  record Reachable(int processes, Map<String, Availability> missing) {
+    private Availability of(TransportProvider provider) {
+      return missing.getOrDefault(provider.name(), provider.availability());
+    }
   }
 
-  static Transport inter(Config config, Plugins plugins) {
+  static Transport intra(Config config, Plugins plugins, Reachable reachable) {
     return choose(
-        "transport", config, plugins, TransportProvider.Reach.NETWORK, "between nodes", true);
+        "intra-transport",
+        config,
+        plugins,
+        TransportProvider.Reach.NODE,
+        "inside a node",
+        reachable);
+  }
+
+  static Transport inter(Config config, Plugins plugins, Reachable reachable) {
+    return choose(
+        "transport", config, plugins, TransportProvider.Reach.NETWORK, "between nodes", reachable);
   }
 
   private static Transport choose(
@@ -69,7 +87,8 @@ final class Selection {
       Plugins plugins,
       TransportProvider.Reach reach,
       String where,
-      boolean oneProcess) {
+      Reachable reachable) {
+    boolean oneProcess = reachable.processes() == 1 && reach == TransportProvider.Reach.NETWORK;
     Optional<String> asked = config.option(option).filter(name -> !name.equals("auto"));
     if (asked.isPresent()) {
       TransportProvider provider = plugins.transport(asked.get());
@@ -85,7 +104,12 @@ final class Selection {
                         .map(TransportProvider::name)
                         .toList()));
       }
-      requireAvailable("transport", provider.name(), provider.availability());
+      requireAvailable("transport", provider.name(), reachable.of(provider));
+      if (provider.emulated() && reachable.processes() > 1) {
+        throw new UsageException(
+            "option %s is \"%s\", which works inside one process; the world has %d processes"
+                .formatted(option, asked.get(), reachable.processes()));
+      }
       return Transport.of(provider, "asked for by option " + option);
     }
     List<String> out = new ArrayList<>();
@@ -94,8 +118,10 @@ final class Selection {
             .filter(p -> p.reach() == reach)
             .sorted(Comparator.comparingInt(TransportProvider::cost))
             .toList()) {
-      Availability availability = provider.availability();
-      if (oneProcess && !provider.emulated()) {
+      Availability availability = reachable.of(provider);
+      if (provider.emulated() && reachable.processes() > 1) {
+        out.add(provider.name() + ": it works inside one process");
+      } else if (oneProcess && !provider.emulated()) {
         out.add(provider.name() + ": all nodes are in this process");
       } else if (availability.isAvailable()) {
         String reason =

@@ -48,7 +48,7 @@ public final class ExactRun {
   /**
    * Sets up a run.
    *
-   * @param world where to run; all its ranks are local and on the host
+   * @param world where to run, on the host; each process checks its own ranks
    * @param provider the operator
    * @param problem what to compute; its topology is the world's
    */
@@ -95,10 +95,10 @@ public final class ExactRun {
   /**
    * What a run gave.
    *
-   * @param elements elements that were checked, of all ranks and iterations
+   * @param elements elements that were checked, of all ranks of this process and iterations
    * @param wrong how many were wrong
-   * @param digest SHA-256 of the outputs of the last iteration, in rank order
-   * @param report what rank 0 prepared
+   * @param digest SHA-256 of the outputs of the last iteration, in order of this process's ranks
+   * @param report what the first of them prepared
    */
   public record Result(long elements, long wrong, String digest, OperationReport report) {}
 
@@ -111,7 +111,8 @@ public final class ExactRun {
     AtomicLong elements = new AtomicLong();
     AtomicLong wrong = new AtomicLong();
     AtomicReference<OperationReport> report = new AtomicReference<>();
-    byte[][] digests = new byte[world.size()][];
+    int first = world.localRanks().getFirst().index();
+    byte[][] digests = new byte[world.localRanks().size()][];
     world.eachLocalRank(rank -> {
       Map<String, Tensor> tensors = new HashMap<>();
       List<Tensor> outputs = new ArrayList<>();
@@ -125,7 +126,7 @@ public final class ExactRun {
       }
       try (Operation operation =
           rank.prepare(Collective.of(provider.name(), tensors, problem.options()))) {
-        if (rank.index() == 0) {
+        if (rank.index() == first) {
           report.set(operation.report());
         }
         for (int i = 0; i < iterations; i++) {
@@ -137,7 +138,7 @@ public final class ExactRun {
           check(rank, tensors, round, elements, wrong);
         }
       }
-      digests[rank.index()] = digest(outputs);
+      digests[world.localRanks().indexOf(rank)] = digest(outputs);
     });
     return new Result(
         elements.get(),

@@ -13,14 +13,18 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +42,7 @@ final class Hub extends Membership {
   /** Strangers let wait at once: the oldest goes when one more comes. A handshake takes no time. */
   static final int MAX_STRANGERS = 256;
 
+  private static final long LATECOMER_NANOS = TimeUnit.SECONDS.toNanos(3);
   private static final long STRANGER_NANOS = TimeUnit.SECONDS.toNanos(5);
   private static final int KEPT_REFUSALS = 4;
   private static final int BACKLOG = 1024;
@@ -51,6 +56,8 @@ final class Hub extends Membership {
   private final Map<Link, Integer> rankOf = new HashMap<>();
   private final @Nullable Link[] members;
   private final boolean[] left;
+  private final BitSet came = new BitSet();
+  private final CompletableFuture<Boolean> allKnow = new CompletableFuture<>();
   private final Deque<String> refusals = new ArrayDeque<>();
   private final byte[] @Nullable [] parts;
   private final Map<Long, Question> questions = new HashMap<>();
@@ -108,8 +115,20 @@ final class Hub extends Membership {
       return hub;
     } finally {
       if (!joined) {
+        hub.tellLatecomers();
         hub.close();
       }
+    }
+  }
+
+  /** Ranks that come after the meeting has failed must not wait until their deadline. */
+  private void tellLatecomers() {
+    try {
+      var _ = allKnow.get(LATECOMER_NANOS, TimeUnit.NANOSECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (ExecutionException | TimeoutException e) {
+      LOG.debug("some ranks did not come to hear of the failure", e);
     }
   }
 
@@ -263,12 +282,14 @@ final class Hub extends Membership {
   /** Lets in who has proven to know the secret: what it says can be believed. */
   private void admit(Link link, Handshake.Hello said, byte[] hello, byte[] challenge)
       throws IOException {
+    came.set(Math.clamp(said.rank(), 0, size));
     if (said.size() != size || said.rank() < 1 || said.rank() >= size) {
       String words =
           "rank %d of a world of %d came to the world of %d ranks at %s"
               .formatted(said.rank(), said.size(), size, where);
       refuse(link, Handshake.Reason.SIZE, words);
       fail(Handshake.Reason.SIZE.exception(words, said.rank()));
+      finishTelling();
       return;
     }
     Link first = members[said.rank()];
@@ -278,6 +299,7 @@ final class Hub extends Membership {
               .formatted(said.rank(), first.peerAddress(), link.peerAddress());
       refuse(link, Handshake.Reason.DOUBLED, words);
       fail(Handshake.Reason.DOUBLED.exception(words, said.rank()));
+      finishTelling();
       return;
     }
     strangers.remove(link);
@@ -289,10 +311,20 @@ final class Hub extends Membership {
     if (link.channel().getLocalAddress() instanceof InetSocketAddress local) {
       address = local.getAddress();
     }
-    if (rankOf.size() == size - 1 && !isDead()) {
+    MKernelException cause = failure();
+    if (cause != null) {
+      link.send(Message.ABORT, FailureCodec.encode(cause));
+      finishTelling();
+    } else if (rankOf.size() == size - 1) {
       stopListening();
       broadcast(Message.READY, new byte[0]);
       ready.complete(true);
+    }
+  }
+
+  private void finishTelling() {
+    if (came.get(1, size).cardinality() == size - 1) {
+      allKnow.complete(true);
     }
   }
 
@@ -357,7 +389,6 @@ final class Hub extends Membership {
 
   @Override
   void spread(MKernelException cause) {
-    stopListening();
     broadcast(Message.ABORT, FailureCodec.encode(cause));
   }
 
@@ -488,6 +519,7 @@ final class Hub extends Membership {
       return;
     }
     if (!ready.isDone() && now - opened > joinNanos) {
+      allKnow.complete(true);
       fail(missing());
     }
     Boolean[] present = presentParts();

@@ -161,6 +161,15 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
   }
 
   /**
+   * The number of ranks.
+   *
+   * @return at least 2
+   */
+  public final int size() {
+    return size;
+  }
+
+  /**
    * The address by which this process takes part, for others to connect to.
    *
    * @return an address of this host
@@ -383,6 +392,10 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
       result.completeExceptionally(cause);
     }
     return cause != null;
+  }
+
+  final @Nullable MKernelException failure() {
+    return failure;
   }
 
   final boolean isDead() {

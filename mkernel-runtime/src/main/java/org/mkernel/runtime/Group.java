@@ -1,0 +1,42 @@
+package org.mkernel.runtime;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.mkernel.api.MKernelException;
+import org.mkernel.api.spi.Exchange;
+import org.mkernel.api.spi.ExecutionPlan;
+
+/** What ties the ranks of a world together: in one process, or in several. */
+interface Group {
+  /**
+   * How far a rank has come with an operation.
+   *
+   * @param launched the epoch of its last launch
+   * @param stalls what its lanes wait for
+   */
+  record Progress(long launched, List<ExecutionPlan.Stall> stalls) {}
+
+  /** How a rank of this process agrees with all others. */
+  Exchange exchange(int rank);
+
+  /** Tells whoever must hear of it that the world is dead. Returns at once. */
+  void spread(MKernelException cause);
+
+  /**
+   * Asks all ranks how far they have come.
+   *
+   * @param operation the number of the operation
+   * @return by rank; empty where it does not answer
+   */
+  List<Optional<Progress>> progress(int operation);
+
+  /** What transports need to know of the world, as options. */
+  Map<String, String> options();
+
+  /** Waits until no rank needs another one any more, or the deadline has passed. */
+  void leave();
+
+  /** Frees what the group holds. */
+  void close();
+}
