@@ -2,6 +2,7 @@ package org.mkernel.collectives;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -37,6 +38,12 @@ final class OperationsTest {
     public long address() {
       return 0;
     }
+
+    @Override
+    public void read(long offset, MemorySegment to) {}
+
+    @Override
+    public void write(long offset, MemorySegment from) {}
 
     @Override
     public void close() {}

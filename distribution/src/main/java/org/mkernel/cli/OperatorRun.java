@@ -83,7 +83,7 @@ final class OperatorRun {
         if (operand.output()) {
           HostTensor tensor = new HostTensor(tensor(tensors, operand));
           firstOutput[rank.index()] = tensor;
-          update(sha, tensor.memory());
+          tensor.forEachBlock(block -> sha.update(block.asByteBuffer()));
           verifier.ifPresent(v -> v.check(rank.index(), operand, tensor));
         }
       }
@@ -131,6 +131,7 @@ final class OperatorRun {
             elements.put(r, c, row[c]);
           }
         }
+        elements.flush();
       }
     }
     return tensors;
@@ -140,7 +141,7 @@ final class OperatorRun {
   private void poison(Map<String, Tensor> tensors) {
     for (OperandSpec operand : operands) {
       if (operand.output()) {
-        new HostTensor(tensor(tensors, operand)).memory().fill((byte) 0xff);
+        new HostTensor(tensor(tensors, operand)).fill((byte) 0xff);
       }
     }
   }
@@ -172,13 +173,6 @@ final class OperatorRun {
     }
     Arrays.sort(slowest);
     return slowest[slowest.length / 2];
-  }
-
-  private static void update(MessageDigest sha, MemorySegment memory) {
-    long step = 1 << 30;
-    for (long at = 0; at < memory.byteSize(); at += step) {
-      sha.update(memory.asSlice(at, Math.min(step, memory.byteSize() - at)).asByteBuffer());
-    }
   }
 
   private static MessageDigest sha256() {

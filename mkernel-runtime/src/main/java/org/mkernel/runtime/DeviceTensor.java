@@ -1,5 +1,6 @@
 package org.mkernel.runtime;
 
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.mkernel.api.ClosedException;
@@ -95,6 +96,27 @@ final class DeviceTensor implements Tensor {
       throw closed();
     }
     return address;
+  }
+
+  @Override
+  public void read(long offset, MemorySegment to) {
+    owner.device().read(checked(offset, to.byteSize()), to);
+  }
+
+  @Override
+  public void write(long offset, MemorySegment from) {
+    owner.device().write(from, checked(offset, from.byteSize()));
+  }
+
+  private long checked(long offset, long count) {
+    long bytes = rows * pitch();
+    if (offset < 0 || count > bytes - offset) {
+      throw new UsageException(
+          "%d bytes from byte %d of a tensor of rank %d (%s, %d x %d), which has %d bytes"
+              .formatted(count, offset, owner.index(), dtype.label(), rows, columns, bytes),
+          Failure.UNKNOWN.withRank(owner.index()));
+    }
+    return address() + offset;
   }
 
   private ClosedException closed() {

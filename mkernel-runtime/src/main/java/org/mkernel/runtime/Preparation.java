@@ -361,10 +361,11 @@ final class Preparation {
     Wire.Channel channel = rank.wire().open(schedule.name(), spans, transfers);
     group.own(channel::close);
     int capacity = Integer.highestOneBit(Math.clamp(4L * peers.size(), MIN_FIFO, MAX_FIFO));
-    Device.Memory memory = rank.device().allocate(CommandFifo.bytes(capacity), ALIGNMENT);
+    // The proxy reads commands while the device writes them.
+    Device.Pinned memory = rank.device().pinned(CommandFifo.bytes(capacity), ALIGNMENT);
     group.own(memory::close);
     CommandFifo fifo =
-        new CommandFifo(RawMemory.segment(memory.address(), memory.bytes()), capacity);
+        new CommandFifo(RawMemory.segment(memory.hostAddress(), memory.bytes()), capacity);
     int[] taskOf = new int[peers.size()];
     for (int task = 0; task < transferOf.length; task++) {
       if (transferOf[task] >= 0) {
@@ -381,6 +382,11 @@ final class Preparation {
             peers.stream().mapToInt(Integer::intValue).toArray(),
             done.stream().mapToLong(Long::longValue).toArray(),
             transfer -> schedule.describe(rank.index(), taskOf[transfer]));
+    if (!rank.device().hostAccessible()) {
+      Device.CopyQueue copies = rank.device().copyQueue();
+      group.own(copies::close);
+      queue.raiseBy(copies::store);
+    }
     return WiredQueue.of(world.proxy(), queue, fifo, peers);
   }
 

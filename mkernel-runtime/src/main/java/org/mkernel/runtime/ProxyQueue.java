@@ -33,6 +33,17 @@ final class ProxyQueue implements Wire.Completions {
     void transferred(int transfer, long epoch, long taken, long posted, long done);
   }
 
+  /** Raises signals of this rank. */
+  interface Signals {
+    /**
+     * Stores a signal after all that was done before.
+     *
+     * @param address where it lies
+     * @param value its value
+     */
+    void raise(long address, long value);
+  }
+
   /** How many commands one turn takes, so that no queue starves the others. */
   private static final int TURN_COMMANDS = 64;
 
@@ -55,6 +66,7 @@ final class ProxyQueue implements Wire.Completions {
   private final long[] posted;
   private volatile @Nullable Runnable wake;
   private @Nullable Observer observer;
+  private Signals signals = RawMemory::raise;
   private Abort abort = new Abort();
   private boolean stopped;
 
@@ -121,6 +133,13 @@ final class ProxyQueue implements Wire.Completions {
       int transfers = (int) Arrays.stream(peerOf).filter(p -> p == peer).count();
       parked[pair] = new ParkingList(Math.min(transfers, parkingCapacity));
     }
+  }
+
+  /**
+   * Sets who raises signals, for memory that the host can't follow. Called before it is registered.
+   */
+  void raiseBy(Signals raises) {
+    signals = raises;
   }
 
   /** Sets who hears of transfers. Called before the queue is registered. */
@@ -280,7 +299,7 @@ final class ProxyQueue implements Wire.Completions {
           transfer, acceptedEpoch[transfer], taken[transfer], posted[transfer], System.nanoTime());
     }
     if (doneAddress[transfer] != 0) {
-      RawMemory.raise(doneAddress[transfer], acceptedEpoch[transfer]);
+      signals.raise(doneAddress[transfer], acceptedEpoch[transfer]);
     }
     completed.setRelease(completed.getPlain() + 1);
   }

@@ -1,5 +1,6 @@
 package org.mkernel.testkit;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -48,7 +49,7 @@ public final class ExactRun {
   /**
    * Sets up a run.
    *
-   * @param world where to run, on the host; each process checks its own ranks
+   * @param world where to run; each process checks its own ranks
    * @param provider the operator
    * @param problem what to compute; its topology is the world's
    */
@@ -154,7 +155,7 @@ public final class ExactRun {
       Tensor tensor = tensor(tensors, operand);
       MemorySegment memory = memory(tensor);
       if (operand.output()) {
-        memory.fill((byte) 0xff);
+        tensor.write(0, memory.fill((byte) 0xff));
         continue;
       }
       for (long row = 0; row < shard.rows(); row++) {
@@ -166,6 +167,7 @@ public final class ExactRun {
               value(round, o, shard.row() + row, shard.column() + column));
         }
       }
+      tensor.write(0, memory);
     }
   }
 
@@ -198,7 +200,7 @@ public final class ExactRun {
       if (!operand.output() || shard.rows() == 0) {
         continue;
       }
-      MemorySegment memory = memory(tensor(tensors, operand));
+      MemorySegment memory = bytes(tensor(tensors, operand));
       double[] values = new double[Math.toIntExact(shard.columns())];
       double[] magnitudes = new double[values.length];
       for (long row = 0; row < shard.rows(); row++) {
@@ -220,12 +222,16 @@ public final class ExactRun {
     return java.util.Objects.requireNonNull(tensors.get(operand.name()), operand.name());
   }
 
-  @SuppressWarnings("restricted") // The address is of memory that the rank allocated, of this size.
+  /** Memory of the host for all elements of a tensor. */
   private static MemorySegment memory(Tensor tensor) {
-    long bytes = tensor.rows() * tensor.pitch();
-    return bytes == 0
-        ? MemorySegment.NULL
-        : MemorySegment.ofAddress(tensor.address()).reinterpret(bytes);
+    return Arena.ofAuto().allocate(tensor.rows() * tensor.pitch(), Long.BYTES);
+  }
+
+  /** What a tensor holds, wherever it lies. */
+  private static MemorySegment bytes(Tensor tensor) {
+    MemorySegment memory = memory(tensor);
+    tensor.read(0, memory);
+    return memory;
   }
 
   private static void put(MemorySegment memory, DType dtype, long index, float value) {
@@ -245,7 +251,7 @@ public final class ExactRun {
     MessageDigest sha = sha256();
     for (Tensor output : outputs) {
       if (output.rows() > 0) {
-        sha.update(memory(output).asByteBuffer());
+        sha.update(bytes(output).asByteBuffer());
       }
     }
     return sha.digest();

@@ -1,5 +1,6 @@
 package org.mkernel.kernels.cuda;
 
+import java.lang.foreign.MemorySegment;
 import org.bytedeco.cuda.global.cudart;
 import org.mkernel.api.UsageException;
 import org.mkernel.api.schedule.RankSchedule;
@@ -11,8 +12,11 @@ import org.mkernel.api.spi.ExecutionPlan;
 final class CudaDevice implements Device {
   static final String KIND = "cuda";
 
+  private static final long PAGE = 4096;
+
   private final CudaContext context;
   private final CudaStream stream;
+  private final CudaTransfers transfers;
   private final int multiprocessors;
 
   CudaDevice(int ordinal) {
@@ -20,6 +24,7 @@ final class CudaDevice implements Device {
     boolean open = false;
     try {
       this.stream = new CudaStream(context);
+      this.transfers = new CudaTransfers(context);
       this.multiprocessors = context.attribute(cudart.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
       open = true;
     } finally {
@@ -33,7 +38,7 @@ final class CudaDevice implements Device {
     return context;
   }
 
-  /** The stream of launches that name none, and of allocations. */
+  /** The stream of launches that name none. */
   CudaStream stream() {
     return stream;
   }
@@ -50,7 +55,43 @@ final class CudaDevice implements Device {
   @Override
   public Memory allocate(long bytes, long alignment) {
     requireSize(bytes, alignment);
-    return CudaMemory.allocate(context, stream, bytes, alignment);
+    return CudaMemory.allocate(context, transfers.stream(), bytes, alignment);
+  }
+
+  @Override
+  public Pinned pinned(long bytes, long alignment) {
+    requireSize(bytes, alignment);
+    if (bytes == 0 || alignment > PAGE) {
+      throw new UsageException(
+          "%d bytes of pinned memory aligned to %d; at least 1 and at most %d are needed"
+              .formatted(bytes, alignment, PAGE));
+    }
+    return PinnedMemory.allocate(context, bytes);
+  }
+
+  @Override
+  public void read(long address, MemorySegment to) {
+    transfers.read(address, to);
+  }
+
+  @Override
+  public void write(MemorySegment from, long address) {
+    transfers.write(from, address);
+  }
+
+  @Override
+  public CopyQueue copyQueue() {
+    return new CudaCopyQueue(context);
+  }
+
+  @Override
+  public byte[] export(long address, long bytes) {
+    return MemoryHandle.export(context, address, bytes).encode();
+  }
+
+  @Override
+  public Memory map(byte[] handle) {
+    return MappedMemory.map(context, MemoryHandle.decode(handle));
   }
 
   private static void requireSize(long bytes, long alignment) {
@@ -78,7 +119,9 @@ final class CudaDevice implements Device {
 
   @Override
   public void close() {
-    stream.close();
-    context.close();
+    try (context;
+        stream) {
+      transfers.close();
+    }
   }
 }

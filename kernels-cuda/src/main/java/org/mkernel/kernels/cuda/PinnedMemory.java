@@ -5,9 +5,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.bytedeco.cuda.global.cudart;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerPointer;
+import org.mkernel.api.spi.Device;
 
 /** Memory of the host that the GPU follows too: for what both sides read and write all the time. */
-final class PinnedMemory implements AutoCloseable {
+final class PinnedMemory implements Device.Pinned {
   private final CudaContext context;
   private final long hostAddress;
   private final long address;
@@ -39,17 +40,18 @@ final class PinnedMemory implements AutoCloseable {
     }
   }
 
-  /** Where it starts for the GPU. */
-  long address() {
+  @Override
+  public long address() {
     return address;
   }
 
-  /** Where it starts for the host. */
-  long hostAddress() {
+  @Override
+  public long hostAddress() {
     return hostAddress;
   }
 
-  long bytes() {
+  @Override
+  public long bytes() {
     return bytes;
   }
 

@@ -1,6 +1,8 @@
 package org.mkernel.kernels.host;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.OptionalInt;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.mkernel.api.DeviceException;
@@ -21,6 +23,9 @@ final class HostDevice implements Device {
   /** Smaller sizes are not compared with what is available: asking costs a file or two. */
   private static final long WORTH_ASKING = 64L << 20;
 
+  /** The name alone is that of the interface here. */
+  private static final MemorySegment ALL = org.mkernel.kernels.host.Memory.ALL;
+
   private final ThreadFactory threads;
 
   HostDevice(ThreadFactory threads) {
@@ -32,9 +37,18 @@ final class HostDevice implements Device {
     return KIND;
   }
 
-  @SuppressWarnings("MustBeClosedChecker") // The memory owns the arena and closes it.
   @Override
   public Memory allocate(long bytes, long alignment) {
+    return reserve(bytes, alignment);
+  }
+
+  @Override
+  public Pinned pinned(long bytes, long alignment) {
+    return reserve(bytes, alignment);
+  }
+
+  @SuppressWarnings("MustBeClosedChecker") // The memory owns the arena and closes it.
+  private static HostMemory reserve(long bytes, long alignment) {
     if (bytes < 0 || Long.bitCount(alignment) != 1 || alignment < 0) {
       throw new UsageException(
           "%d bytes aligned to %d are asked for; at least 0 and a power of two are needed"
@@ -65,6 +79,32 @@ final class HostDevice implements Device {
   }
 
   @Override
+  public void read(long address, MemorySegment to) {
+    MemorySegment.copy(ALL, address, to, 0, to.byteSize());
+  }
+
+  @Override
+  public void write(MemorySegment from, long address) {
+    MemorySegment.copy(from, 0, ALL, address, from.byteSize());
+  }
+
+  @Override
+  public CopyQueue copyQueue() {
+    return new HostCopyQueue();
+  }
+
+  @Override
+  public byte[] export(long address, long bytes) {
+    return new MemoryHandle(address, bytes).encode();
+  }
+
+  @Override
+  public Memory map(byte[] handle) {
+    MemoryHandle memory = MemoryHandle.decode(OptionalInt.empty(), handle);
+    return new MappedMemory(memory.address(), memory.bytes());
+  }
+
+  @Override
   public int defaultLanes(RankSchedule plan, int role) {
     // Ranks of a node share its processors, and each brings lanes of its own.
     return 1;
@@ -78,7 +118,13 @@ final class HostDevice implements Device {
   @Override
   public void close() {}
 
-  private static final class HostMemory implements Memory {
+  /** Memory of this process that another rank owns. */
+  private record MappedMemory(long address, long bytes) implements Memory {
+    @Override
+    public void close() {}
+  }
+
+  private static final class HostMemory implements Pinned {
     private final Arena arena;
     private final long address;
     private final long bytes;
@@ -92,6 +138,11 @@ final class HostDevice implements Device {
 
     @Override
     public long address() {
+      return address;
+    }
+
+    @Override
+    public long hostAddress() {
       return address;
     }
 

@@ -3,6 +3,7 @@ package org.mkernel.kernels.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -53,6 +54,43 @@ class HostDeviceTest {
       assertThat(Memory.acquire(last)).isZero();
       Memory.release(last, 7);
       assertThat(Memory.acquire(last)).isEqualTo(7);
+    }
+  }
+
+  @Test
+  void bytesGoToTheDeviceAndComeBack() {
+    byte[] bytes = {1, 2, 3, 4, 5, 6, 7, 8};
+    byte[] back = new byte[3];
+    try (Device.Memory memory = device.allocate(8, 8)) {
+      device.write(MemorySegment.ofArray(bytes), memory.address());
+      device.read(memory.address() + 4, MemorySegment.ofArray(back));
+    }
+    assertThat(back).containsExactly(5, 6, 7);
+  }
+
+  @Test
+  void aCopyQueueStoresAfterItCopied() {
+    try (Device.Memory from = device.allocate(4096, 8);
+        Device.Pinned to = device.pinned(4104, 8);
+        Device.CopyQueue queue = device.copyQueue()) {
+      Memory.release(from.address() + 4088, 5);
+      queue.copy(from.address(), to.address(), 4096);
+      queue.store(to.address() + 4096, 7);
+      assertThat(queue.isIdle()).isTrue();
+      assertThat(Memory.acquire(to.hostAddress() + 4096)).isEqualTo(7);
+      assertThat(Memory.acquire(to.hostAddress() + 4088)).isEqualTo(5);
+    }
+  }
+
+  @Test
+  void memoryOfAnotherRankIsMappedAndStaysItsOwners() {
+    try (Device.Memory memory = device.allocate(64, 8)) {
+      byte[] handle = device.export(memory.address() + 16, 48);
+      try (Device.Memory mapped = device.map(handle)) {
+        assertThat(mapped.address()).isEqualTo(memory.address() + 16);
+        assertThat(mapped.bytes()).isEqualTo(48);
+      }
+      assertThat(Memory.acquire(memory.address() + 16)).isZero();
     }
   }
 

@@ -1,22 +1,23 @@
 package org.mkernel.kernels.cuda;
 
 import org.bytedeco.cuda.global.cudart;
+import org.mkernel.api.spi.Device;
 
 /**
  * Copies by the copy engines, in a stream of their own: they go on beside a kernel that fills the
  * GPU. All is done in the order in which it was put in. Used by one thread at a time.
  */
-final class CopyQueue implements AutoCloseable {
+final class CudaCopyQueue implements Device.CopyQueue {
   private final CudaContext context;
   private final CudaStream stream;
 
-  CopyQueue(CudaContext context) {
+  CudaCopyQueue(CudaContext context) {
     this.context = context;
     this.stream = new CudaStream(context);
   }
 
-  /** Copies bytes between addresses of the GPU, of pinned memory, or of the host. */
-  void copy(long from, long to, long bytes) {
+  @Override
+  public void copy(long from, long to, long bytes) {
     try (CudaContext.Scope _ = context.enter()) {
       int code = cudart.cuMemcpyAsync(to, from, bytes, stream.handle());
       if (code != cudart.CUDA_SUCCESS) {
@@ -26,8 +27,8 @@ final class CopyQueue implements AutoCloseable {
     }
   }
 
-  /** Stores 8 bytes at an address of the GPU, after all copies before it can be seen. */
-  void store(long address, long value) {
+  @Override
+  public void store(long address, long value) {
     try (CudaContext.Scope _ = context.enter()) {
       int code =
           cudart.cuStreamWriteValue64(
@@ -38,16 +39,15 @@ final class CopyQueue implements AutoCloseable {
     }
   }
 
-  boolean isIdle() {
+  @Override
+  public boolean isIdle() {
     return stream.isIdle();
-  }
-
-  void synchronize() {
-    stream.synchronize();
   }
 
   @Override
   public void close() {
-    stream.close();
+    try (stream) {
+      stream.synchronize();
+    }
   }
 }
