@@ -7,5 +7,9 @@ module org.mkernel.kernels.cuda {
   requires org.mkernel.api;
   requires org.bytedeco.cuda;
   requires org.bytedeco.javacpp;
+  requires org.apache.logging.log4j;
   requires static org.jspecify;
+
+  uses org.mkernel.api.spi.KernelBinaries;
+  uses org.mkernel.api.spi.Natives;
 }

@@ -6,6 +6,7 @@ module org.mkernel.testsuite {
   requires org.mkernel.api;
   requires org.mkernel.runtime;
   requires org.mkernel.collectives;
+  requires org.mkernel.kernels.cubins;
   requires org.mkernel.kernels.cuda;
   requires org.mkernel.kernels.host;
   requires org.mkernel.natives.linux.x86_64;
