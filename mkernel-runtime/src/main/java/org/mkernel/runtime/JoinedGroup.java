@@ -65,7 +65,9 @@ final class JoinedGroup implements Group {
         "world-key",
         HexFormat.of().formatHex(membership.key("transports")),
         "world-address",
-        membership.address().getHostAddress());
+        membership.address().getHostAddress(),
+        "world-loopback",
+        Boolean.toString(!membership.hasSecret()));
   }
 
   @Override

@@ -40,7 +40,14 @@ final class LocalGroup implements Group {
     this.progress = progress;
     byte[] key = new byte[KEY_BYTES];
     new SecureRandom().nextBytes(key);
-    this.options = Map.of("world-key", HexFormat.of().formatHex(key), "world-address", "127.0.0.1");
+    this.options =
+        Map.of(
+            "world-key",
+            HexFormat.of().formatHex(key),
+            "world-address",
+            "127.0.0.1",
+            "world-loopback",
+            "true");
     this.size = size;
     this.waitNanos = waitNanos;
     this.abort = abort;

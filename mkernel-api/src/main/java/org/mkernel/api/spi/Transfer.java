@@ -3,7 +3,8 @@ package org.mkernel.api.spi;
 /**
  * A transfer as a wire prepares it once and posts it many times: {@code rows × rowBytes} from
  * memory here to memory of a peer, then the epoch as 64 bits, little endian, into a flag of that
- * peer. The flag is never seen before the bytes.
+ * peer. The flag is never seen before the bytes. Transfers of several epochs may raise one flag: it
+ * goes up in the order of epochs, and whoever sees an epoch sees the bytes of all before it too.
  *
  * @param peer the rank that receives
  * @param source where the first row lies here

@@ -77,7 +77,10 @@ public interface TransportProvider {
    * @param rank the rank
    * @param topology the world
    * @param exchange how ranks agree
-   * @param options settings by name
+   * @param options settings by name; among them {@code world-key}, 32 bytes in hex that only ranks
+   *     of this world know, {@code world-address}, an address of this host that the others reach,
+   *     and {@code world-loopback}, {@code true} where nothing may leave this host because there is
+   *     no secret
    * @param threads makes the threads that the transport needs
    */
   record Context(

@@ -186,6 +186,15 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
     return secret.derive("world: " + purpose, world());
   }
 
+  /**
+   * Whether ranks share a secret; without one, nothing may leave this host.
+   *
+   * @return true with a secret
+   */
+  public final boolean hasSecret() {
+    return secret.isShared();
+  }
+
   /** The number that rank 0 drew for this world. */
   abstract byte[] world();
 
