@@ -62,9 +62,6 @@ struct Task {
   u32 blocks;  // of a product: steps along k, in all parts; of a command: the transfer
 };
 
-static_assert(sizeof(Region) == 64 && sizeof(Wait) == 16 && sizeof(Raise) == 16, "as in Java");
-static_assert(sizeof(Part) == 80 && sizeof(Task) == 16, "as in Java");
-
 // What of a task is kept in shared memory; further parts are read where they lie.
 static constexpr u32 SLOT_BYTES = 512;
 
@@ -127,5 +124,78 @@ struct Plan {
   Role roles[MAX_ROLES];
   Pool pools[MAX_POOLS];
 };
+
+// The same numbers are in `TaskLayout`; its test reads them from here.
+#define SIZE(type, bytes) static_assert(sizeof(type) == bytes, "as in TaskLayout")
+#define FIELD(type, field, offset) \
+  static_assert(__INTADDR__(&static_cast<type*>(nullptr)->field) == offset, "as in TaskLayout")
+SIZE(Task, 16);
+FIELD(Task, kind, 0);
+FIELD(Task, activation, 1);
+FIELD(Task, biased, 2);
+FIELD(Task, outputs, 3);
+FIELD(Task, raises, 4);
+FIELD(Task, waits, 5);
+FIELD(Task, parts, 6);
+FIELD(Task, number, 8);
+FIELD(Task, blocks, 12);
+SIZE(Region, 64);
+FIELD(Region, address, 0);
+FIELD(Region, pitch, 8);
+FIELD(Region, rowBytes, 16);
+FIELD(Region, rows, 24);
+FIELD(Region, slotBytes, 32);
+FIELD(Region, depth, 40);
+FIELD(Region, map, 44);
+FIELD(Region, x, 48);
+FIELD(Region, y, 52);
+SIZE(Wait, 16);
+FIELD(Wait, signal, 0);
+FIELD(Wait, count, 8);
+FIELD(Wait, lag, 12);
+FIELD(Wait, system, 14);
+SIZE(Raise, 16);
+FIELD(Raise, signal, 0);
+FIELD(Raise, kind, 8);
+SIZE(Part, 80);
+SIZE(Role, 16);
+FIELD(Role, firstPool, 0);
+FIELD(Role, pools, 4);
+FIELD(Role, lanes, 8);
+SIZE(Pool, 24);
+FIELD(Pool, tasks, 0);
+FIELD(Pool, claims, 8);
+FIELD(Pool, count, 16);
+FIELD(Pool, stride, 20);
+SIZE(State, 24);
+FIELD(State, abort, 16);
+SIZE(Report, 48);
+FIELD(Report, written, 0);
+FIELD(Report, lane, 8);
+FIELD(Report, task, 12);
+FIELD(Report, wait, 16);
+FIELD(Report, wanted, 24);
+FIELD(Report, seen, 32);
+FIELD(Report, epoch, 40);
+SIZE(Stamp, 32);
+FIELD(Stamp, claimed, 0);
+FIELD(Stamp, ready, 8);
+FIELD(Stamp, done, 16);
+FIELD(Stamp, lane, 24);
+SIZE(Plan, 576);
+FIELD(Plan, state, 0);
+FIELD(Plan, maps, 8);
+FIELD(Plan, progress, 16);
+FIELD(Plan, report, 24);
+FIELD(Plan, stamps, 32);
+FIELD(Plan, waitNanos, 40);
+FIELD(Plan, lanes, 48);
+FIELD(Plan, roleCount, 52);
+FIELD(Plan, poolCount, 56);
+FIELD(Plan, mapCount, 60);
+FIELD(Plan, roles, 64);
+FIELD(Plan, pools, 192);
+#undef FIELD
+#undef SIZE
 
 }  // namespace mkernel

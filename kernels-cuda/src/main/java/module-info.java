@@ -12,4 +12,9 @@ module org.mkernel.kernels.cuda {
 
   uses org.mkernel.api.spi.KernelBinaries;
   uses org.mkernel.api.spi.Natives;
+
+  provides org.mkernel.api.spi.DeviceProvider with
+      org.mkernel.kernels.cuda.CudaDeviceProvider;
+  provides org.mkernel.api.spi.KernelSet with
+      org.mkernel.kernels.cuda.CudaKernels;
 }

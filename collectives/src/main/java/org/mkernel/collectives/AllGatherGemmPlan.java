@@ -21,6 +21,9 @@ final class AllGatherGemmPlan {
   /** Tiles of all ranks together. A schedule costs about 200 bytes for each. */
   private static final long MAX_TILES = 1L << 24;
 
+  /** Rows of tiles that are computed together. */
+  private static final int GROUP_TILES = 8;
+
   private final Topology topology;
   private final RowSharding sharding;
   private final long elementBytes;
@@ -140,18 +143,32 @@ final class AllGatherGemmPlan {
       return Math.min(tileColumns, n - panel * tileColumns);
     }
 
-    /** Adds the tiles of a chunk of rows. */
+    /**
+     * Adds the tiles of a chunk of rows, a few rows of tiles at a time, down before right: what
+     * lanes work on together shares rows of A and columns of B.
+     */
     void add(int source, int chunk) {
       long end = gather.firstRow(source, chunk) + gather.rowCount(source, chunk);
-      for (long row = gather.firstRow(source, chunk); row < end; row += tileRows) {
-        long rows = Math.min(tileRows, end - row);
-        int left = rowsOfA(source, row, rows);
-        for (int panel = 0; panel < panelOfB.length; panel++) {
+      long groupRows = GROUP_TILES * tileRows;
+      for (long group = gather.firstRow(source, chunk); group < end; group += groupRows) {
+        addGroup(source, chunk, group, Math.min(end, group + groupRows));
+      }
+    }
+
+    private void addGroup(int source, int chunk, long first, long end) {
+      int[] left = new int[(int) Math.ceilDiv(end - first, tileRows)];
+      for (int i = 0; i < left.length; i++) {
+        long row = first + i * tileRows;
+        left[i] = rowsOfA(source, row, Math.min(tileRows, end - row));
+      }
+      for (int panel = 0; panel < panelOfB.length; panel++) {
+        for (int i = 0; i < left.length; i++) {
+          long row = first + i * tileRows;
           tasks.compute(gemm);
           if (source != rank) {
             tasks.await(gather.arrived(source, chunk));
           }
-          tasks.stream().part(left).stream().part(panelOfB[panel]);
+          tasks.stream().part(left[i]).stream().part(panelOfB[panel]);
           if (biased) {
             tasks.stream().part(panelOfBias[panel]);
           }
@@ -159,7 +176,7 @@ final class AllGatherGemmPlan {
               tasks.region(
                   c,
                   (row * n + panel * tileColumns) * elementBytes,
-                  rows,
+                  Math.min(tileRows, end - row),
                   columns(panel) * elementBytes,
                   n * elementBytes));
         }

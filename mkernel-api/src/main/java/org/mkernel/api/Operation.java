@@ -23,7 +23,8 @@ public interface Operation extends AutoCloseable {
    * order; another order is a {@link MismatchException} on all of them.
    *
    * @param stream an opaque address of a stream of the device; 0 is the device's own
-   * @return the epoch, from 1
+   * @return the epoch, from 1; 0 when the stream is being captured: the launch is recorded, and
+   *     runs each time the graph is launched. The next epoch counts those runs too
    * @throws UsageException when the launch before is not retired
    * @throws ClosedException when the operation or the world was closed
    * @throws MKernelException the cause, when the world is dead

@@ -33,6 +33,7 @@ import org.mkernel.api.spi.CollectiveProvider.Shape;
 import org.mkernel.api.spi.Device;
 import org.mkernel.api.spi.Executable;
 import org.mkernel.api.spi.KernelSet;
+import org.mkernel.api.spi.OptionSpec;
 import org.mkernel.api.spi.Problem;
 import org.mkernel.api.spi.Span;
 import org.mkernel.api.spi.Transfer;
@@ -96,7 +97,7 @@ final class Preparation {
     try {
       Map<String, Shape> shapes = new HashMap<>();
       collective.operands().forEach((name, t) -> shapes.put(name, shapeOf(name, t)));
-      request = new Request(shapes, collective.options());
+      request = new Request(shapes, tunedOptions());
     } catch (MKernelException e) {
       own = e;
     }
@@ -128,6 +129,19 @@ final class Preparation {
       }
     }
     return messages.stream().map(RequestCodec.Message::request).toList();
+  }
+
+  /** What the caller asked for, and what the device prefers where he did not. */
+  private Map<String, String> tunedOptions() {
+    Map<String, String> options = new HashMap<>(collective.options());
+    Map<String, String> preferred = rank.device().tuning();
+    for (OptionSpec option : world.plugins().collective(collective.operator()).options()) {
+      String value = preferred.get(option.name());
+      if (value != null) {
+        options.putIfAbsent(option.name(), value);
+      }
+    }
+    return options;
   }
 
   private Shape shapeOf(String name, Tensor tensor) {

@@ -97,7 +97,12 @@ final class PreparedOperation implements Operation, ExecutionPlan.Observer {
               .formatted(report.operator(), rank(), launched),
           here());
     }
-    long epoch = launched + 1;
+    if (executable().records(stream)) {
+      executable().launch(stream, 0);
+      return 0;
+    }
+    // Graphs that hold this operation count on their own.
+    long epoch = Math.max(launched, executable().completed()) + 1;
     int other = rank.recordLaunch(number);
     if (other >= 0) {
       MismatchException failure =

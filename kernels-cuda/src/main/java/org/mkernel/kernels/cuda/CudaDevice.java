@@ -1,9 +1,11 @@
 package org.mkernel.kernels.cuda;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
 import org.bytedeco.cuda.global.cudart;
 import org.mkernel.api.UsageException;
 import org.mkernel.api.schedule.RankSchedule;
+import org.mkernel.api.schedule.Role;
 import org.mkernel.api.spi.Device;
 import org.mkernel.api.spi.Executable;
 import org.mkernel.api.spi.ExecutionPlan;
@@ -107,9 +109,22 @@ final class CudaDevice implements Device {
     return false;
   }
 
+  /** All multiprocessors for roles that compute, but for a few where there are others too. */
   @Override
   public int defaultLanes(RankSchedule plan, int role) {
-    return Math.max(1, multiprocessors / plan.roles().size());
+    long computing = plan.roles().stream().filter(Role::compute).count();
+    long others = plan.roles().size() - computing;
+    if (!plan.roles().get(role).compute()) {
+      return computing == 0 ? Math.toIntExact(Math.max(1, multiprocessors / others)) : 1;
+    }
+    return Math.toIntExact(Math.max(1, (multiprocessors - others) / computing));
+  }
+
+  @Override
+  public Map<String, String> tuning() {
+    return Map.of(
+        "tile-rows", Integer.toString(TaskEncoder.TILE_ROWS),
+        "tile-columns", Integer.toString(TaskEncoder.TILE_COLUMNS));
   }
 
   @Override

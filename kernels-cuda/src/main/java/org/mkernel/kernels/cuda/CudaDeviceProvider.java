@@ -21,9 +21,10 @@ public final class CudaDeviceProvider implements DeviceProvider {
     return CudaDevice.KIND;
   }
 
+  /** Below the host: it is chosen by name, because it does not run every schedule yet. */
   @Override
   public int preference() {
-    return 100;
+    return -1;
   }
 
   @Override

@@ -1,6 +1,7 @@
 package org.mkernel.api.spi;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
 
 /**
  * Memory and an executor. Addresses are plain numbers; who may follow them is the device's matter.
@@ -95,6 +96,16 @@ public interface Device extends AutoCloseable {
    * @return at least 1
    */
   int defaultLanes(org.mkernel.api.schedule.RankSchedule plan, int role);
+
+  /**
+   * What planners should do for this device where the caller did not say: options by name, of which
+   * an operator takes those that it has.
+   *
+   * @return for example the largest tile
+   */
+  default Map<String, String> tuning() {
+    return Map.of();
+  }
 
   /**
    * Prepares a schedule: does all that can block or allocate, so that a launch does not.

@@ -5,10 +5,20 @@ import java.util.List;
 /** A prepared schedule of one rank. One launch is in flight at a time. */
 public interface Executable extends AutoCloseable {
   /**
-   * Starts an epoch. Returns at once and allocates nothing.
+   * Whether a launch into a stream is recorded into a graph, to run when the graph is launched.
+   *
+   * @param stream an opaque address; 0 is the device's own
+   * @return true while the stream is being captured
+   */
+  default boolean records(long stream) {
+    return false;
+  }
+
+  /**
+   * Starts an epoch, or records it. Returns at once and allocates nothing.
    *
    * @param stream the stream to run on, an opaque address; 0 is the device's own
-   * @param epoch one more than the last
+   * @param epoch one more than {@link #completed}, 0 when the launch is recorded
    */
   void launch(long stream, long epoch);
 
