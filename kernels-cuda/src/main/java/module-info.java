@@ -14,7 +14,9 @@ module org.mkernel.kernels.cuda {
   uses org.mkernel.api.spi.Natives;
 
   provides org.mkernel.api.spi.DeviceProvider with
-      org.mkernel.kernels.cuda.CudaDeviceProvider;
+      org.mkernel.kernels.cuda.CudaDeviceProvider,
+      org.mkernel.kernels.cuda.CublasDeviceProvider;
   provides org.mkernel.api.spi.KernelSet with
-      org.mkernel.kernels.cuda.CudaKernels;
+      org.mkernel.kernels.cuda.CudaKernels,
+      org.mkernel.kernels.cuda.CublasKernels;
 }

@@ -17,6 +17,9 @@ import picocli.CommandLine.ParameterException;
 
 /** Puts the commands together: each operator that is found becomes a command of run and of plan. */
 final class Cli {
+  /** Of one rank it is a plain product. */
+  private static final String GEMM = "all-gather-gemm";
+
   private final Config config;
   private final PrintWriter out;
   private final PrintWriter err;
@@ -42,11 +45,16 @@ final class Cli {
         run.addSubcommand(operator.name(), spec(new RunCommand(config, operator), operator));
         plan.addSubcommand(operator.name(), spec(new PlanCommand(operator), operator));
       }
+      CommandLine bench = group("bench", "compares devices");
+      operators.stream()
+          .filter(operator -> operator.name().equals(GEMM))
+          .forEach(operator -> bench.addSubcommand("gemm", new BenchCommand(config, operator)));
       CommandLine top =
           group("mkernel", "fused collectives on this machine")
               .addSubcommand("info", new InfoCommand(config, mkernel))
               .addSubcommand("run", run)
-              .addSubcommand("plan", plan);
+              .addSubcommand("plan", plan)
+              .addSubcommand("bench", bench);
       top.getCommandSpec().version(version());
       return top.setOut(out)
           .setErr(err)

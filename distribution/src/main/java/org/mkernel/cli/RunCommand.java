@@ -28,7 +28,7 @@ final class RunCommand extends OperatorCommand {
 
   @Option(
       names = "--device",
-      description = "auto or host (default ${DEFAULT-VALUE})",
+      description = "auto, host, cuda, or another that info lists (default ${DEFAULT-VALUE})",
       paramLabel = "DEVICE")
   String device = "auto";
 

@@ -62,6 +62,14 @@ public interface Rank {
   Tensor borrow(long address, DType dtype, long rows, long columns, long pitch);
 
   /**
+   * Opens a stopwatch for what runs on the rank's device.
+   *
+   * @return it, to be closed before the world; empty when the device has none, as the host: there
+   *     the clock of the caller tells as much
+   */
+  Optional<Stopwatch> stopwatch();
+
+  /**
    * Prepares an operation: plans, checks, registers memory and connects. Collective; it does all
    * that can block or allocate and ends in a barrier.
    *

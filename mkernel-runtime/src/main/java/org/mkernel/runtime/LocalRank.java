@@ -13,6 +13,7 @@ import org.mkernel.api.Failure;
 import org.mkernel.api.MKernelException;
 import org.mkernel.api.Operation;
 import org.mkernel.api.Rank;
+import org.mkernel.api.Stopwatch;
 import org.mkernel.api.Tensor;
 import org.mkernel.api.UsageException;
 import org.mkernel.api.schedule.Topology;
@@ -136,6 +137,12 @@ final class LocalRank implements Rank {
           here);
     }
     return remember(new DeviceTensor(this, dtype, rows, columns, address, null));
+  }
+
+  @Override
+  public Optional<Stopwatch> stopwatch() {
+    world.throwIfDead();
+    return device.stopwatch();
   }
 
   private DeviceTensor remember(DeviceTensor tensor) {

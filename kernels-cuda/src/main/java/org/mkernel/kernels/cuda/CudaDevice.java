@@ -2,7 +2,9 @@ package org.mkernel.kernels.cuda;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
+import java.util.Optional;
 import org.bytedeco.cuda.global.cudart;
+import org.mkernel.api.Stopwatch;
 import org.mkernel.api.UsageException;
 import org.mkernel.api.schedule.RankSchedule;
 import org.mkernel.api.schedule.Role;
@@ -84,6 +86,11 @@ final class CudaDevice implements Device {
   @Override
   public CopyQueue copyQueue() {
     return new CudaCopyQueue(context);
+  }
+
+  @Override
+  public Optional<Stopwatch> stopwatch() {
+    return Optional.of(new CudaStopwatch(context, stream));
   }
 
   @Override

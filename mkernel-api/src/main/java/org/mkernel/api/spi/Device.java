@@ -2,6 +2,8 @@ package org.mkernel.api.spi;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
+import java.util.Optional;
+import org.mkernel.api.Stopwatch;
 
 /**
  * Memory and an executor. Addresses are plain numbers; who may follow them is the device's matter.
@@ -67,6 +69,15 @@ public interface Device extends AutoCloseable {
    * @return the queue; closed by its owner
    */
   CopyQueue copyQueue();
+
+  /**
+   * Opens a stopwatch.
+   *
+   * @return it, to be closed by its owner; empty when the device has no streams that tell time
+   */
+  default Optional<Stopwatch> stopwatch() {
+    return Optional.empty();
+  }
 
   /**
    * Makes memory of the device reachable for other ranks of this node.
