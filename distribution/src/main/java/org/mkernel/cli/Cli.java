@@ -14,6 +14,7 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** Puts the commands together: each operator that is found becomes a command of run and of plan. */
 final class Cli {
@@ -23,14 +24,26 @@ final class Cli {
   private final Config config;
   private final PrintWriter out;
   private final PrintWriter err;
+  private final Interruption interruption;
 
   Cli(Config config, PrintStream out, PrintStream err) {
     this.config = config;
     this.out = new PrintWriter(out, true, StandardCharsets.UTF_8);
     this.err = new PrintWriter(err, true, StandardCharsets.UTF_8);
+    this.interruption = new Interruption(this.err);
   }
 
+  /** Runs a command and returns its exit code. Nothing is thrown. */
   int execute(String... args) {
+    int code = command(args);
+    if (out.checkError() && code != ExitCode.ENVIRONMENT) {
+      err.println("mkernel: standard output cannot be written: it is closed, or its disk is full");
+      return ExitCode.ENVIRONMENT;
+    }
+    return code;
+  }
+
+  private int command(String... args) {
     try (MKernel mkernel = MKernel.open(config)) {
       List<CollectiveProvider> operators =
           mkernel.plugins().stream()
@@ -42,7 +55,8 @@ final class Cli {
       CommandLine run = group("run", "prepares, launches and verifies");
       CommandLine plan = group("plan", "shows the schedule, and checks it");
       for (CollectiveProvider operator : operators) {
-        run.addSubcommand(operator.name(), spec(new RunCommand(config, operator), operator));
+        run.addSubcommand(
+            operator.name(), spec(new RunCommand(config, operator, interruption), operator));
         plan.addSubcommand(operator.name(), spec(new PlanCommand(operator), operator));
       }
       CommandLine bench = group("bench", "compares devices");
@@ -62,7 +76,7 @@ final class Cli {
           .setParameterExceptionHandler(this::badParameters)
           .setExecutionExceptionHandler((e, command, parsed) -> failed(e))
           .execute(args);
-    } catch (MKernelException e) {
+    } catch (Exception | Error e) {
       return failed(e);
     }
   }
@@ -84,21 +98,43 @@ final class Cli {
   }
 
   private int badParameters(ParameterException e, String[] args) {
-    String message = String.valueOf(e.getMessage()).lines().findFirst().orElse("bad arguments");
     CommandLine command = e.getCommandLine();
-    if (command.getCommand() instanceof Group && !command.getSubcommands().isEmpty()) {
+    String name = command.getCommandSpec().qualifiedName();
+    String message = String.valueOf(e.getMessage()).lines().findFirst().orElse("bad arguments");
+    boolean group = command.getCommand() instanceof Group;
+    if (e instanceof UnmatchedArgumentException unmatched && !unmatched.isUnknownOption()) {
+      message =
+          "%s has no %s \"%s\""
+              .formatted(name, group ? "command" : "argument", unmatched.getUnmatched().getFirst());
+    }
+    if (group && !message.startsWith("Unknown option")) {
       message += "; allowed are " + String.join(", ", command.getSubcommands().keySet());
     }
-    err.println("mkernel: " + message);
-    err.println("         see: " + command.getCommandSpec().qualifiedName() + " --help");
+    err.println("mkernel: " + oneLine(message) + "; see " + name + " --help");
     return ExitCode.USAGE;
   }
 
-  private int failed(Exception e) {
+  private int failed(Throwable e) {
+    if (interruption.happened()) {
+      return ExitCode.ENVIRONMENT; // It is said once, by who noticed it.
+    }
+    if (e instanceof UsageException bad) {
+      String remedy = bad.failure().remedy().map(r -> "; " + r).orElse("");
+      err.println("mkernel: " + oneLine(bad.getMessage() + remedy));
+      return ExitCode.USAGE;
+    }
     if (e instanceof MKernelException known) {
       err.println("mkernel: " + oneLine(known.getMessage()));
-      known.failure().remedy().ifPresent(remedy -> err.println("         remedy: " + remedy));
-      return known instanceof UsageException ? ExitCode.USAGE : ExitCode.ENVIRONMENT;
+      known
+          .failure()
+          .remedy()
+          .ifPresent(remedy -> err.println("         remedy: " + oneLine(remedy)));
+      return ExitCode.ENVIRONMENT;
+    }
+    if (e instanceof OutOfMemoryError) {
+      err.println("mkernel: out of memory: " + oneLine(e.getMessage()));
+      err.println("         remedy: set MKERNEL_JAVA_OPTIONS=-Xmx… higher, or take smaller sizes");
+      return ExitCode.ENVIRONMENT;
     }
     err.println("mkernel: this is a fault of mkernel: " + oneLine(e.toString()));
     for (StackTraceElement frame : e.getStackTrace()) {

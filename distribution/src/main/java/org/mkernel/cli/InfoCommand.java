@@ -3,6 +3,8 @@ package org.mkernel.cli;
 import java.io.PrintWriter;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.mkernel.api.Availability;
 import org.mkernel.api.Config;
 import org.mkernel.api.MKernel;
@@ -69,27 +71,35 @@ final class InfoCommand implements Runnable {
       return;
     }
     out.printf(
-        "Java %s, %d processors%n", Runtime.version(), Runtime.getRuntime().availableProcessors());
-    try {
-      Launch launch = Launch.of(config);
-      out.printf("%-4s launcher    %-16s %s%n", "ok", launch.launcher(), launch.describe());
-    } catch (UsageException e) {
-      out.printf(
-          "%-4s launcher    %-16s %s; remedy: %s%n",
-          "no", "", e.getMessage(), e.failure().remedy().orElse(""));
-    }
+        "Java %s, %d processors%n%n",
+        Runtime.version(), Runtime.getRuntime().availableProcessors());
+    TextTable table = new TextTable("");
+    launcher(table);
     for (PluginInfo plugin : plugins) {
-      out.printf(
-          "%-4s %-11s %-16s %-28s %s%n",
+      String detail = plugin.availability() instanceof Availability.Available a ? a.detail() : "";
+      table.row(
           plugin.availability().isAvailable() ? "ok" : "no",
           plugin.kind(),
           plugin.name(),
           plugin.module(),
-          String.join(
-              "; ",
-              java.util.stream.Stream.of(plugin.description(), plugin.availability().describe())
-                  .filter(text -> !text.isEmpty())
-                  .toList()));
+          Stream.of(plugin.description(), detail)
+              .filter(text -> !text.isEmpty())
+              .collect(Collectors.joining("; ")));
+      if (plugin.availability() instanceof Availability.Unavailable u) {
+        table.row("", "", "", "", "reason: " + u.reason());
+        table.row("", "", "", "", "remedy: " + u.remedy());
+      }
+    }
+    table.print(out);
+  }
+
+  private void launcher(TextTable table) {
+    try {
+      Launch launch = Launch.of(config);
+      table.row("ok", "launcher", launch.launcher(), "", launch.describe());
+    } catch (UsageException e) {
+      table.row("no", "launcher", "", "", "reason: " + e.getMessage());
+      e.failure().remedy().ifPresent(remedy -> table.row("", "", "", "", "remedy: " + remedy));
     }
   }
 

@@ -15,10 +15,13 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 
 /** What run and plan share: the world, and the problem from the options that the operator names. */
-@Command(mixinStandardHelpOptions = true, sortOptions = false)
+@Command(mixinStandardHelpOptions = true, sortOptions = false, abbreviateSynopsis = true)
 abstract class OperatorCommand implements Callable<Integer> {
   private static final Map<String, Long> USUAL_SIZES = Map.of("m", 1024L, "n", 512L, "k", 512L);
   private static final long OTHER_SIZE = 256;
+
+  /** Where help shows the operator's own options: before those that have no place. */
+  private static final int FIRST = -1000;
 
   final CollectiveProvider operator;
   private final Map<String, OptionSpec> sizes = new LinkedHashMap<>();
@@ -53,6 +56,7 @@ abstract class OperatorCommand implements Callable<Integer> {
         .forEach((name, description) -> {
           OptionSpec option =
               OptionSpec.builder("--" + name)
+                  .order(FIRST + sizes.size())
                   .type(Long.class)
                   .paramLabel(name.toUpperCase(java.util.Locale.ROOT))
                   .description(
@@ -66,6 +70,7 @@ abstract class OperatorCommand implements Callable<Integer> {
       boolean flag = own.allowed().contains("true") && own.allowed().size() == 2;
       OptionSpec.Builder option =
           OptionSpec.builder("--" + own.name())
+              .order(FIRST + sizes.size() + options.size())
               .type(String.class)
               .description("%s (default %s)".formatted(own.description(), own.defaultValue()))
               .paramLabel(own.allowed().isEmpty() ? "VALUE" : String.join("|", own.allowed()));

@@ -1,17 +1,17 @@
 package org.mkernel.cli;
 
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.BiConsumer;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.mkernel.api.Config;
+import org.mkernel.api.Failure;
 import org.mkernel.api.MKernel;
-import org.mkernel.api.OperationReport;
+import org.mkernel.api.UnavailableException;
 import org.mkernel.api.UsageException;
 import org.mkernel.api.World;
 import org.mkernel.api.spi.CollectiveProvider;
@@ -25,6 +25,7 @@ import picocli.CommandLine.Spec;
 /** {@code mkernel run OP}: runs an operator over nodes that are emulated in this process. */
 final class RunCommand extends OperatorCommand {
   private final Config config;
+  private final Interruption interruption;
 
   @Option(
       names = "--device",
@@ -63,27 +64,28 @@ final class RunCommand extends OperatorCommand {
 
   @Option(
       names = "--trace",
-      description = "write a trace for Perfetto: a row per lane",
+      description = "a trace for Perfetto: a row for each lane",
       paramLabel = "FILE")
   @Nullable Path trace;
 
   @Option(
       names = "--input",
-      description = "an operand from a file: .npy, or .safetensors#TENSOR",
+      description = "an operand from FILE.npy or FILE.safetensors#TENSOR",
       paramLabel = "NAME=FILE")
   Map<String, String> input = new LinkedHashMap<>();
 
   @Option(
       names = "--output",
-      description = "write the output: .npy, or .safetensors",
+      description = "the output, to FILE.npy or FILE.safetensors",
       paramLabel = "FILE")
   @Nullable Path output;
 
   @Spec private CommandSpec spec = CommandSpec.create();
 
-  RunCommand(Config config, CollectiveProvider operator) {
+  RunCommand(Config config, CollectiveProvider operator, Interruption interruption) {
     super(operator);
     this.config = config;
+    this.interruption = interruption;
   }
 
   @Override
@@ -119,11 +121,11 @@ final class RunCommand extends OperatorCommand {
     }
     Problem problem = problem();
     List<OperandSpec> operands = operator.operands(problem);
+    checkTrace();
     OperatorRun.Outcome outcome;
     try (InputData inputs = new InputData(problem, operands, seed, input);
         MKernel mkernel = MKernel.open(configured());
-        InterruptGuard guard = new InterruptGuard(mkernel)) {
-      guard.arm();
+        Interruption.Guard guard = interruption.guard(mkernel, whatStops())) {
       OperandSpec written = OperatorRun.written(operands);
       try (@Nullable TensorWriter writer =
               output == null
@@ -134,183 +136,42 @@ final class RunCommand extends OperatorCommand {
         outcome =
             new OperatorRun(operator, problem, operands, inputs, iterations)
                 .run(world, verify, writer);
+        guard.completed();
       }
     }
+    RunReport report = new RunReport(operator, problem, outcome, iterations);
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
-      document(problem, outcome).printTo(out);
+      report.document().printTo(out);
     } else {
-      table(problem, outcome, out);
+      report.print(out);
     }
     boolean right = outcome.verifier().map(v -> v.wrong() == 0).orElse(true);
     return right ? ExitCode.DONE : ExitCode.WRONG;
   }
 
-  /** Closes mkernel when the process is interrupted, so that lanes and proxies end in order. */
-  private static final class InterruptGuard implements AutoCloseable {
-    private final Thread hook;
-    private final AtomicReference<@Nullable MKernel> guarded;
-
-    InterruptGuard(MKernel mkernel) {
-      this.guarded = new AtomicReference<>(mkernel);
-      this.hook =
-          new Thread(
-              () -> {
-                MKernel open = guarded.getAndSet(null);
-                if (open != null) {
-                  open.close();
-                }
-              },
-              "mkernel-interrupted");
-    }
-
-    void arm() {
-      Runtime.getRuntime().addShutdownHook(hook);
-    }
-
-    @Override
-    public void close() {
-      if (guarded.getAndSet(null) != null) {
-        boolean _ = Runtime.getRuntime().removeShutdownHook(hook);
-      }
-    }
+  private String whatStops() {
+    return "%s was stopped%s"
+        .formatted(operator.name(), output == null ? "" : ", and %s not written".formatted(output));
   }
 
-  private JsonText document(Problem problem, OperatorRun.Outcome outcome) {
-    OperationReport report = outcome.report();
-    Optional<Verifier> verifier = outcome.verifier();
-    BiConsumer<JsonText.Fields, OperationReport.Choice> transport =
-        (fields, choice) -> {
-          fields.put("name", choice.name());
-          fields.put("reason", choice.reason());
-          fields.put("emulated", choice.emulated());
-        };
-    return new JsonText()
-        .object(json -> {
-          json.put("schema", 1);
-          json.put("operator", operator.name());
-          json.put("nodes", nodes);
-          json.put("ranksPerNode", ranksPerNode);
-          json.put("world", problem.topology().size());
-          json.put("device", report.device());
-          json.put("dtype", problem.dtype().label());
-          json.object(
-              "shape",
-              shape -> operator.sizes().keySet().forEach(s -> shape.put(s, problem.size(s))));
-          json.object(
-              "transport",
-              both -> {
-                choice(both, "intra", report.intra(), transport);
-                choice(both, "inter", report.inter(), transport);
-              });
-          if (verifier.isPresent()) {
-            json.put("verified", verifier.get().wrong() == 0);
-            json.put("wrong", verifier.get().wrong());
-            json.putNumber("maxAbsError", verifier.get().maxError());
-            json.put("elements", verifier.get().elements());
-          } else {
-            json.putNull("verified");
-            json.putNull("wrong");
-            json.putNull("maxAbsError");
-            json.putNull("elements");
-          }
-          json.put("digest", outcome.digest());
-          json.object(
-              "timesMs",
-              times -> {
-                times.putNumber("plan", report.planNanos() / 1e6);
-                times.putNumber("check", report.checkNanos() / 1e6);
-                times.putNumber("fused", outcome.launchNanos() / 1e6);
-                times.putNull("computeAlone");
-                times.putNull("communicationAlone");
-              });
-          json.object(
-              "bytes",
-              bytes -> {
-                bytes.put("intra", report.intraBytes());
-                bytes.put("inter", report.interBytes());
-                bytes.put("interExpected", operator.interNodeBytes(problem));
-              });
-          json.put("tasks", report.tasks());
-          json.strings("lanes", report.lanes());
-        });
-  }
-
-  private static void choice(
-      JsonText.Fields both,
-      String name,
-      Optional<OperationReport.Choice> choice,
-      BiConsumer<JsonText.Fields, OperationReport.Choice> each) {
-    if (choice.isPresent()) {
-      both.object(name, fields -> each.accept(fields, choice.get()));
-    } else {
-      both.putNull(name);
+  /** The trace is written when all is done: what would fail then is better said now. */
+  private void checkTrace() {
+    if (trace == null) {
+      return;
     }
-  }
-
-  private void table(Problem problem, OperatorRun.Outcome outcome, PrintWriter out) {
-    OperationReport report = outcome.report();
-    out.printf("%s: %s%n", operator.name(), operator.description());
-    line(out, "world", "%d nodes x %d ranks, device %s", nodes, ranksPerNode, report.device());
-    StringBuilder shape = new StringBuilder(problem.dtype().label());
-    operator
-        .sizes()
-        .keySet()
-        .forEach(s -> shape.append(", ").append(s).append(' ').append(problem.size(s)));
-    line(out, "shape", "%s", shape);
-    report.intra().ifPresent(c -> line(out, "inside a node", "%s: %s", c.name(), c.reason()));
-    report
-        .inter()
-        .ifPresent(c ->
-            line(
-                out,
-                "between nodes",
-                "%s%s: %s",
-                c.name(),
-                c.emulated() ? " (emulated)" : "",
-                c.reason()));
-    line(
-        out,
-        "schedule",
-        "%d tasks, lanes %s; planned in %.1f ms, proven in %.1f ms",
-        report.tasks(),
-        String.join(", ", report.lanes()),
-        report.planNanos() / 1e6,
-        report.checkNanos() / 1e6);
-    line(
-        out,
-        "bytes",
-        "%d inside nodes, %d between nodes (at least %d)",
-        report.intraBytes(),
-        report.interBytes(),
-        operator.interNodeBytes(problem));
-    double seconds = outcome.launchNanos() / 1e9;
-    double flops = operator.flops(problem);
-    line(
-        out,
-        "time",
-        "%.3f ms, median of %d%s",
-        seconds * 1e3,
-        iterations,
-        flops > 0 ? ", %.1f GFLOP/s in all".formatted(flops / seconds / 1e9) : "");
-    line(out, "digest", "%s", outcome.digest());
-    outcome
-        .verifier()
-        .ifPresentOrElse(
-            v ->
-                line(
-                    out,
-                    v.wrong() == 0 ? "verified" : "WRONG",
-                    "%d of %d elements are wrong (%s), largest error %.3g",
-                    v.wrong(),
-                    v.elements(),
-                    v.isExact() ? "every bit counts" : "within rounding",
-                    v.maxError()),
-            () -> line(out, "verified", "no: not asked for"));
-  }
-
-  @SuppressWarnings("AnnotateFormatMethod") // Its annotations are not a dependency.
-  private static void line(PrintWriter out, String name, String format, Object... values) {
-    out.printf("  %-14s %s%n", name, format.formatted(values));
+    Path file = trace.toAbsolutePath();
+    Path folder = Objects.requireNonNullElse(file.getParent(), file);
+    if (!Files.isDirectory(folder)) {
+      throw new UsageException("--trace names %s: its folder does not exist".formatted(trace));
+    }
+    if (Files.exists(file) && !Files.isRegularFile(file)) {
+      throw new UsageException("--trace names %s, which is not a regular file".formatted(trace));
+    }
+    if (!Files.isWritable(Files.exists(file) ? file : folder)) {
+      throw new UnavailableException(
+          "%s: cannot be written: permission denied".formatted(trace),
+          Failure.remedy("name a file that you may write to"));
+    }
   }
 }

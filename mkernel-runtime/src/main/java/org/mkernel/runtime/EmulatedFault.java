@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.mkernel.api.Failure;
 import org.mkernel.api.UsageException;
 
 /** A fault that the emulated wire has on purpose. Transfers are counted over all operations. */
@@ -126,8 +125,7 @@ sealed interface EmulatedFault {
 
     private UsageException refused(String why) {
       return new UsageException(
-          "option %s has the fault \"%s\": %s; faults are %s".formatted(option, text, why, SYNTAX),
-          Failure.remedy("write " + SYNTAX));
+          "option %s has the fault \"%s\": %s; faults are %s".formatted(option, text, why, SYNTAX));
     }
   }
 }

@@ -44,7 +44,7 @@ public final class EmulatedWireProvider implements TransportProvider {
 
   @Override
   public Availability availability() {
-    return new Availability.Available("emulated inside this process");
+    return new Availability.Available("needs all ranks in one process");
   }
 
   @Override
