@@ -11,5 +11,11 @@ module org.mkernel.collectives {
 
   provides org.mkernel.api.spi.CollectiveProvider with
       org.mkernel.collectives.AllGatherGemmProvider,
-      org.mkernel.collectives.AllGatherProvider;
+      org.mkernel.collectives.AllGatherProvider,
+      org.mkernel.collectives.AllReduceProvider,
+      org.mkernel.collectives.AllToAllProvider,
+      org.mkernel.collectives.BroadcastProvider,
+      org.mkernel.collectives.GemmAllReduceProvider,
+      org.mkernel.collectives.GemmReduceScatterProvider,
+      org.mkernel.collectives.ReduceScatterProvider;
 }

@@ -1,6 +1,6 @@
 package org.mkernel.collectives;
 
-import org.mkernel.api.UsageException;
+import java.util.function.IntFunction;
 import org.mkernel.api.schedule.ScheduleBuilder;
 import org.mkernel.api.schedule.SignalSpec;
 import org.mkernel.api.schedule.Topology;
@@ -10,78 +10,59 @@ import org.mkernel.api.schedule.Topology;
  * nodes a chunk travels once, along its rail; the rank that receives it passes it on to the others
  * of its node. Each chunk has one arrival flag, of the same number on every rank.
  *
- * <p>All puts of a rank are in one role whose lanes take what is ready: a chunk that has yet to
+ * <p>All puts of a rank are for one role whose lanes take what is ready: a chunk that has yet to
  * arrive, or a peer that is late to enter, holds up only the pool that waits for it.
  */
 final class GatherPlan {
-  /**
-   * Where rows come from and go to.
-   *
-   * @param source the buffer of each rank's own rows
-   * @param target the buffer of all rows, which peers write
-   * @param rowBytes bytes of a row in both, without gaps
-   */
-  record Rows(int source, int target, long rowBytes) {}
-
   /** Receives the chunks that a rank ends up with. */
   @FunctionalInterface
   interface ChunkVisitor {
     void visit(int source, int chunk);
   }
 
-  private static final int MAX_FLAGS = 1 << 20;
-
   private final ScheduleBuilder builder;
   private final Topology topology;
-  private final RowSharding sharding;
-  private final Rows rows;
-  private final long chunkRows;
-  private final int chunksPerRank;
+  private final RowChunks chunks;
+  private final IntFunction<RowBuffer> source;
+  private final Ready ready;
+  private final RowBuffer target;
   private final int arrived;
 
-  GatherPlan(ScheduleBuilder builder, RowSharding sharding, Rows rows, long chunkRows) {
+  /**
+   * Plans nothing yet.
+   *
+   * @param source where each rank has its own rows
+   * @param ready when they are there
+   * @param target all rows, which peers write
+   */
+  GatherPlan(
+      ScheduleBuilder builder,
+      RowChunks chunks,
+      IntFunction<RowBuffer> source,
+      Ready ready,
+      RowBuffer target) {
     this.builder = builder;
     this.topology = builder.topology();
-    this.sharding = sharding;
-    this.rows = rows;
-    this.chunkRows = chunkRows;
-    long chunks = Math.ceilDiv(sharding.block(), chunkRows);
-    long most = MAX_FLAGS / topology.size();
-    if (chunks > most) {
-      throw new UsageException(
-          "%s of %d cuts the %d rows of a rank into %d chunks; at most %d are possible here"
-              .formatted(Tuning.CHUNK_ROWS.name(), chunkRows, sharding.block(), chunks, most));
-    }
-    this.chunksPerRank = (int) chunks;
+    this.chunks = chunks;
+    this.source = source;
+    this.ready = ready;
+    this.target = target;
     this.arrived =
-        builder.flags("arrived", chunksPerRank * topology.size(), SignalSpec.Scope.SYSTEM);
-  }
-
-  /** The number of chunks of a source. */
-  int chunks(int source) {
-    return (int) Math.ceilDiv(sharding.count(source), chunkRows);
-  }
-
-  /** The first row of a chunk, of all rows. */
-  long firstRow(int source, int chunk) {
-    return sharding.first(source) + chunk * chunkRows;
-  }
-
-  /** The rows of a chunk, at least 1. */
-  long rowCount(int source, int chunk) {
-    return Math.min(chunkRows, sharding.count(source) - chunk * chunkRows);
+        builder.flags("arrived", chunks.perRank() * topology.size(), SignalSpec.Scope.SYSTEM);
   }
 
   /** The flag that says, on each rank but the source, that a chunk is there. */
   int arrived(int source, int chunk) {
-    return arrived + source * chunksPerRank + chunk;
+    return arrived + source * chunks.perRank() + chunk;
   }
 
-  /** Writes the puts of one rank, and the role that sends them. */
-  void send(int rank) {
-    if (topology.size() > 1) {
-      new Sender(rank).send();
-    }
+  /**
+   * Writes the puts of one rank.
+   *
+   * @return their pools, in an order in which one pass starts the longest path first
+   */
+  int[] send(int rank) {
+    return topology.size() > 1 ? new Sender(rank).send() : new int[0];
   }
 
   /** The puts of one rank. */
@@ -96,62 +77,69 @@ final class GatherPlan {
       this.tasks = builder.rank(rank);
     }
 
-    void send() {
-      // In this order one pass over the pools starts the longest path first.
+    int[] send() {
       int wire = tasks.pool("wire");
-      for (int chunk = 0; chunk < chunks(rank); chunk++) {
+      for (int chunk = 0; chunk < chunks.count(rank); chunk++) {
         for (int hop = 1; hop < topology.nodes(); hop++) {
           int to = (node + hop) % topology.nodes();
           put(rank, chunk, topology.railPeer(rank, to));
         }
       }
       int forward = tasks.pool("forward");
-      for (int chunk = 0; chunk < chunksPerRank; chunk++) {
+      for (int chunk = 0; chunk < chunks.perRank(); chunk++) {
         for (int hop = 1; hop < topology.nodes(); hop++) {
           forward(Math.floorMod(node - hop, topology.nodes()), chunk);
         }
       }
       int local = tasks.pool("local");
-      for (int chunk = 0; chunk < chunks(rank); chunk++) {
+      for (int chunk = 0; chunk < chunks.count(rank); chunk++) {
         putToNeighbours(rank, chunk);
       }
-      tasks.readyFirstRole("communication", false, wire, forward, local);
+      return new int[] {wire, forward, local};
     }
 
     /** Passes on what this rank receives of a chunk from the ranks of a node. */
     private void forward(int from, int chunk) {
       // Rails wrap around where this node is smaller: then more than one source sends to this rank.
       for (int index = 0; index < topology.ranks(from); index++) {
-        int source = topology.rank(from, index);
-        if (topology.railPeer(source, node) == rank && chunk < chunks(source)) {
-          putToNeighbours(source, chunk);
+        int owner = topology.rank(from, index);
+        if (topology.railPeer(owner, node) == rank && chunk < chunks.count(owner)) {
+          putToNeighbours(owner, chunk);
         }
       }
     }
 
-    private void putToNeighbours(int source, int chunk) {
+    private void putToNeighbours(int owner, int chunk) {
       int ranks = topology.ranks(node);
       for (int step = 1; step < ranks; step++) {
         int index = (topology.localIndex(rank) + step) % ranks;
-        put(source, chunk, topology.rank(node, index));
+        put(owner, chunk, topology.rank(node, index));
       }
     }
 
-    private void put(int source, int chunk, int peer) {
-      boolean own = source == rank;
-      long count = rowCount(source, chunk);
-      long bytes = rows.rowBytes();
-      long to = firstRow(source, chunk) * bytes;
-      long from = own ? to - sharding.first(source) * bytes : to;
+    private void put(int owner, int chunk, int peer) {
+      long row = chunks.first(owner, chunk);
+      long count = chunks.rows(owner, chunk);
       tasks.put(
-          tasks.region(own ? rows.source() : rows.target(), from, count, bytes, bytes),
-          tasks.regionOf(peer, rows.target(), to, count, bytes, bytes),
-          arrived(source, chunk));
-      if (!own) {
-        tasks.await(arrived(source, chunk));
+          (owner == rank ? source.apply(rank) : target).region(tasks, rank, row, count),
+          target.regionOf(tasks, peer, row, count),
+          arrived(owner, chunk));
+      if (owner == rank) {
+        ready.await(tasks, owner, chunk);
+      } else {
+        tasks.await(arrived(owner, chunk));
       }
-      tasks.awaitEntered(peer, rows.target());
+      tasks.awaitEntered(peer, target.buffer());
     }
+  }
+
+  /**
+   * Writes, into the last pool, tasks that wait for all that a rank receives: a launch is over when
+   * all is here, so somebody must wait for what nobody computes with.
+   */
+  void awaitArrivals(int rank) {
+    ScheduleBuilder.RankBuilder tasks = builder.rank(rank);
+    visitArrivals(rank, (owner, chunk) -> tasks.notifies().await(arrived(owner, chunk)));
   }
 
   /**
@@ -163,12 +151,12 @@ final class GatherPlan {
     int node = topology.node(rank);
     int local = topology.localIndex(rank);
     int ranks = topology.ranks(node);
-    for (int chunk = 0; chunk < chunksPerRank; chunk++) {
+    for (int chunk = 0; chunk < chunks.perRank(); chunk++) {
       for (int step = 1; step < ranks; step++) {
         visit(topology.rank(node, Math.floorMod(local - step, ranks)), chunk, visitor);
       }
     }
-    for (int chunk = 0; chunk < chunksPerRank; chunk++) {
+    for (int chunk = 0; chunk < chunks.perRank(); chunk++) {
       for (int hop = 1; hop < topology.nodes(); hop++) {
         int from = Math.floorMod(node - hop, topology.nodes());
         for (int step = 0; step < topology.ranks(from); step++) {
@@ -179,9 +167,9 @@ final class GatherPlan {
     }
   }
 
-  private void visit(int source, int chunk, ChunkVisitor visitor) {
-    if (chunk < chunks(source)) {
-      visitor.visit(source, chunk);
+  private void visit(int owner, int chunk, ChunkVisitor visitor) {
+    if (chunk < chunks.count(owner)) {
+      visitor.visit(owner, chunk);
     }
   }
 }

@@ -10,25 +10,54 @@ import org.mkernel.api.spi.CollectiveProvider;
 import org.mkernel.api.spi.Problem;
 
 /**
- * What {@code all-gather-gemm} must give, in double precision. B of a rank is read once and kept as
- * long as memory allows. Safe for use by several threads.
+ * Sums of products of rows and matrices, in double precision, with bias and activation. B of a rank
+ * is read once and kept as long as memory allows. Safe for use by several threads.
  */
 final class GemmReference implements CollectiveProvider.Reference {
+  /** Which products are added up to a row of what a rank has. */
+  @FunctionalInterface
+  interface Terms {
+    void of(int rank, long row, Products products);
+  }
+
+  /** Adds products. */
+  @FunctionalInterface
+  interface Products {
+    /**
+     * Adds a row of A times B.
+     *
+     * @param left the rank that has the row
+     * @param row the row, from 0 in the shard of that rank
+     * @param right the rank that has B
+     */
+    void add(int left, long row, int right);
+  }
+
+  private final Problem problem;
   private final CollectiveProvider.Inputs inputs;
+  private final int addends;
+  private final Terms terms;
   private final boolean transposed;
   private final boolean biased;
   private final Activation activation;
-  private final RowSharding sharding;
   private final int n;
   private final int k;
   private final Map<Integer, Right> right = new ConcurrentHashMap<>();
 
-  GemmReference(Problem problem, CollectiveProvider.Inputs inputs) {
+  /**
+   * Makes one.
+   *
+   * @param addends how many products are added up
+   * @param terms which
+   */
+  GemmReference(Problem problem, CollectiveProvider.Inputs inputs, int addends, Terms terms) {
+    this.problem = problem;
+    this.addends = addends;
     this.inputs = inputs;
-    this.transposed = AllGatherGemmProvider.transposed(problem);
-    this.biased = AllGatherGemmProvider.biased(problem);
-    this.activation = AllGatherGemmProvider.activation(problem);
-    this.sharding = RowSharding.of(problem.size("m"), problem.topology());
+    this.terms = terms;
+    this.transposed = GemmOperator.transposed(problem);
+    this.biased = GemmOperator.biased(problem);
+    this.activation = GemmOperator.activation(problem);
     this.n = length(problem, "n");
     this.k = length(problem, "k");
   }
@@ -83,9 +112,6 @@ final class GemmReference implements CollectiveProvider.Reference {
 
   @Override
   public void row(int rank, String operand, long row, double[] values, double[] magnitudes) {
-    double[] left = new double[k];
-    int owner = sharding.owner(row);
-    inputs.row(owner, "a", row - sharding.first(owner), left);
     Arrays.fill(values, 0, n, 0);
     if (biased) {
       inputs.row(rank, "bias", 0, values);
@@ -93,16 +119,34 @@ final class GemmReference implements CollectiveProvider.Reference {
     for (int j = 0; j < n; j++) {
       magnitudes[j] = Math.abs(values[j]);
     }
-    double[][] b = right.computeIfAbsent(rank, Right::new).rows();
+    double[] left = new double[k];
+    terms.of(
+        rank,
+        row,
+        (leftRank, leftRow, rightRank) -> {
+          inputs.row(leftRank, "a", leftRow, left);
+          add(left, right.computeIfAbsent(rightRank, Right::new).rows(), values, magnitudes);
+        });
+    for (int j = 0; activation != Activation.NONE && j < n; j++) {
+      values[j] = activation.apply(values[j]);
+    }
+  }
+
+  @Override
+  public double roundOff() {
+    // One bias, and one step of an activation.
+    double sum = addends * (k + 2.0);
+    // The product of a rank, and the partial sum of a node.
+    return addends == 1 ? sum * Partials.FP32 : Partials.roundOff(problem, sum, 2);
+  }
+
+  private void add(double[] left, double[][] b, double[] values, double[] magnitudes) {
     int i = 0;
     for (; i + 4 <= k; i += 4) {
       addFour(left, i, b, values, magnitudes, n);
     }
     for (; i < k; i++) {
       addOne(left[i], b[i], values, magnitudes, n);
-    }
-    for (int j = 0; activation != Activation.NONE && j < n; j++) {
-      values[j] = activation.apply(values[j]);
     }
   }
 

@@ -15,13 +15,13 @@ final class Operands {
 
   private Operands() {}
 
-  /** An input of m rows, sharded by rows. */
-  static OperandSpec rows(String name, Problem problem, long columns) {
+  /** An operand of m rows, sharded by rows. */
+  static OperandSpec rows(String name, boolean output, Problem problem, long columns) {
     Topology topology = problem.topology();
     RowSharding sharding = RowSharding.of(problem.size("m"), topology);
     return new OperandSpec(
         name,
-        false,
+        output,
         problem.size("m"),
         columns,
         IntStream.range(0, topology.size())
@@ -30,13 +30,10 @@ final class Operands {
   }
 
   /** An operand of which every rank has the whole. */
-  static OperandSpec whole(String name, boolean output, Problem problem, OperandSpec.Shard shard) {
+  static OperandSpec whole(String name, boolean output, Problem problem, long rows, long columns) {
+    OperandSpec.Shard all = new OperandSpec.Shard(0, 0, rows, columns);
     return new OperandSpec(
-        name,
-        output,
-        shard.rows(),
-        shard.columns(),
-        Collections.nCopies(problem.topology().size(), shard));
+        name, output, rows, columns, Collections.nCopies(problem.topology().size(), all));
   }
 
   private static long times(long extent, int ranks) {
@@ -106,7 +103,12 @@ final class Operands {
 
   /** Each node receives every row of the other nodes once. */
   static long gatheredBetweenNodes(Problem problem) {
-    long elements = Math.multiplyExact(problem.size("m"), problem.size("k"));
+    return spreadBetweenNodes(problem, "k");
+  }
+
+  /** All but one node receive each of m rows of so many columns. */
+  static long spreadBetweenNodes(Problem problem, String columns) {
+    long elements = Math.multiplyExact(problem.size("m"), problem.size(columns));
     return Math.multiplyExact(
         Math.multiplyExact(elements, problem.dtype().bytes()), problem.topology().nodes() - 1);
   }

@@ -12,6 +12,12 @@ final class Tuning {
           "rows that travel together",
           "a quarter to an eighth of a rank's, at least 64",
           List.of());
+  static final OptionSpec CHUNK_ELEMENTS =
+      new OptionSpec(
+          "chunk-elements",
+          "elements that travel together",
+          "an eighth of a rank's, at least 16384",
+          List.of());
   static final OptionSpec TILE_ROWS =
       new OptionSpec(
           "tile-rows",
@@ -25,6 +31,7 @@ final class Tuning {
   /** Lengths are rounded up to this: panels of the usual kernels have no ragged rest then. */
   private static final long GRAIN = 64;
 
+  private static final long MIN_CHUNK_ELEMENTS = 16384;
   private static final long MAX_DEFAULT_TILE_ROWS = 256;
   private static final long MAX_DEFAULT_TILE_COLUMNS = 1024;
 
@@ -35,6 +42,12 @@ final class Tuning {
     long quarter = Math.min(roundUp(Math.ceilDiv(shardRows, 4)), MAX_DEFAULT_TILE_ROWS);
     long wanted = Math.max(quarter, roundUp(Math.ceilDiv(shardRows, 8)));
     return Math.min(shardRows, problem.option(CHUNK_ROWS.name(), wanted));
+  }
+
+  /** Eight chunks, unless they are so small that their announcement costs more than their bytes. */
+  static long chunkElements(Problem problem, long shardElements) {
+    long wanted = Math.max(roundUp(Math.ceilDiv(shardElements, 8)), MIN_CHUNK_ELEMENTS);
+    return Math.min(shardElements, problem.option(CHUNK_ELEMENTS.name(), wanted));
   }
 
   static long tileRows(Problem problem, long chunkRows) {

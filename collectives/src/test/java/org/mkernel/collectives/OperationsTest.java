@@ -55,40 +55,59 @@ final class OperationsTest {
   private final Tensor bias = new NamedTensor("bias");
 
   @Test
-  void gemmIsImmutable() {
-    AllGatherGemm plain = AllGatherGemm.of(a, b, c);
-    AllGatherGemm full =
-        plain.bias(bias).epilogue(Activation.GELU).transposeB().option("chunk-rows", "7");
-    assertThat(plain.operands()).isEqualTo(Map.of("a", a, "b", b, "c", c));
-    assertThat(plain.options()).isEmpty();
-    assertThat(full.operator()).isEqualTo("all-gather-gemm");
-    assertThat(full.operands()).isEqualTo(Map.of("a", a, "b", b, "c", c, "bias", bias));
-    assertThat(full.options())
-        .isEqualTo(
-            Map.of("bias", "true", "epilogue", "gelu", "transpose-b", "true", "chunk-rows", "7"));
+  void operationsWithAProductAreImmutable() {
+    for (GemmCollective<?> plain :
+        List.of(
+            AllGatherGemm.of(a, b, c), GemmAllReduce.of(a, b, c), GemmReduceScatter.of(a, b, c))) {
+      GemmCollective<?> full =
+          plain.bias(bias).epilogue(Activation.GELU).transposeB().option("chunk-rows", "7");
+      assertThat(plain.operands()).isEqualTo(Map.of("a", a, "b", b, "c", c));
+      assertThat(plain.options()).isEmpty();
+      assertThat(full).hasSameClassAs(plain);
+      assertThat(full.operator()).isEqualTo(plain.operator());
+      assertThat(full.operands()).isEqualTo(Map.of("a", a, "b", b, "c", c, "bias", bias));
+      assertThat(full.options())
+          .isEqualTo(
+              Map.of("bias", "true", "epilogue", "gelu", "transpose-b", "true", "chunk-rows", "7"));
+    }
   }
 
   @Test
-  void gatherIsImmutable() {
-    AllGather plain = AllGather.of(a, c);
-    assertThat(plain.option("chunk-rows", "7").options()).isEqualTo(Map.of("chunk-rows", "7"));
-    assertThat(plain.options()).isEmpty();
-    assertThat(plain.operator()).isEqualTo("all-gather");
-    assertThat(plain.operands()).isEqualTo(Map.of("a", a, "c", c));
+  void plainOperationsAreImmutable() {
+    for (TypedCollective<?> plain :
+        List.of(
+            AllGather.of(a, c),
+            AllReduce.of(a, c),
+            AllToAll.of(a, c),
+            Broadcast.of(a, c),
+            ReduceScatter.of(a, c))) {
+      assertThat(plain.option("chunk-rows", "7").options()).isEqualTo(Map.of("chunk-rows", "7"));
+      assertThat(plain.option("chunk-rows", "7")).hasSameClassAs(plain);
+      assertThat(plain.options()).isEmpty();
+      assertThat(plain.operands()).isEqualTo(Map.of("a", a, "c", c));
+    }
   }
 
   @Test
   void providersAreNamedAsTheirOperations() {
-    List<CollectiveProvider> providers =
-        List.of(new AllGatherGemmProvider(), new AllGatherProvider());
-    assertThat(providers)
+    assertThat(Problems.OPERATORS)
         .extracting(CollectiveProvider::name)
-        .containsExactly(AllGatherGemm.NAME, AllGather.NAME);
+        .containsExactly(
+            AllGatherGemm.NAME,
+            AllGather.NAME,
+            AllReduce.NAME,
+            AllToAll.NAME,
+            Broadcast.NAME,
+            GemmAllReduce.NAME,
+            GemmReduceScatter.NAME,
+            ReduceScatter.NAME);
     assertThat(AllGather.class.getModule().getDescriptor()).isNotNull();
     assertThat(AllGather.class.getModule().getDescriptor().provides())
         .anySatisfy(provided -> {
           assertThat(provided.service()).isEqualTo(CollectiveProvider.class.getName());
-          assertThat(provided.providers()).hasSize(providers.size());
+          assertThat(provided.providers())
+              .containsExactlyInAnyOrderElementsOf(
+                  Problems.OPERATORS.stream().map(o -> o.getClass().getName()).toList());
         });
   }
 }

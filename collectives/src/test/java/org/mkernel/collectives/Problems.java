@@ -1,5 +1,7 @@
 package org.mkernel.collectives;
 
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -9,14 +11,27 @@ import net.jqwik.api.domains.DomainContextBase;
 import org.mkernel.api.DType;
 import org.mkernel.api.schedule.Topology;
 import org.mkernel.api.spi.CollectiveProvider;
+import org.mkernel.api.spi.OptionSpec;
 import org.mkernel.api.spi.Problem;
 
-/** Random problems of both operators, on worlds of 1 to 17 ranks and nodes of any sizes. */
+/** Random problems of all operators, on worlds of 1 to 17 ranks and nodes of any sizes. */
 final class Problems extends DomainContextBase {
+  static final List<CollectiveProvider> OPERATORS =
+      List.of(
+          new AllGatherGemmProvider(),
+          new AllGatherProvider(),
+          new AllReduceProvider(),
+          new AllToAllProvider(),
+          new BroadcastProvider(),
+          new GemmAllReduceProvider(),
+          new GemmReduceScatterProvider(),
+          new ReduceScatterProvider());
+
   static CollectiveProvider provider(Problem problem) {
-    return problem.operator().equals(AllGather.NAME)
-        ? new AllGatherProvider()
-        : new AllGatherGemmProvider();
+    return OPERATORS.stream()
+        .filter(o -> o.name().equals(problem.operator()))
+        .findFirst()
+        .orElseThrow();
   }
 
   private static Arbitrary<Topology> worlds() {
@@ -49,48 +64,56 @@ final class Problems extends DomainContextBase {
     return Arbitraries.integers().between(1, most).map(String::valueOf);
   }
 
+  /** Those of an operator's sizes and options that it has. */
+  static Problem of(
+      CollectiveProvider operator,
+      Topology world,
+      DType dtype,
+      Map<String, Long> sizes,
+      Map<String, String> options) {
+    Map<String, Long> own = new HashMap<>(sizes);
+    own.keySet().retainAll(operator.sizes().keySet());
+    Map<String, String> ownOptions = new HashMap<>(options);
+    ownOptions.keySet().retainAll(operator.options().stream().map(OptionSpec::name).toList());
+    return new Problem(operator.name(), world, dtype, own, ownOptions);
+  }
+
   @Provide
-  Arbitrary<Problem> gemms() {
+  Arbitrary<Problem> problems() {
     Arbitrary<Map<String, Long>> sizes =
         Combinators.combine(
                 Arbitraries.longs().between(1, 150),
-                Arbitraries.longs().between(1, 50),
+                Arbitraries.longs().between(1, 20),
                 Arbitraries.longs().between(1, 9))
             .as((m, n, k) -> Map.of("m", m, "n", n, "k", k));
     Arbitrary<Map<String, String>> options =
         Combinators.combine(
                 Arbitraries.of("false", "true"),
                 Arbitraries.of("false", "true"),
+                Arbitraries.of("operands", "f32"),
                 lengths(20),
                 lengths(20),
                 lengths(60))
-            .as((transposed, bias, chunk, rows, columns) ->
+            .as((transposed, bias, partials, chunk, rows, columns) ->
                 Map.of(
                     "transpose-b", transposed,
                     "bias", bias,
+                    "partials", partials,
                     "chunk-rows", chunk,
+                    "chunk-elements", chunk,
                     "tile-rows", rows,
                     "tile-columns", columns));
-    return Combinators.combine(worlds(), Arbitraries.of(DType.class), sizes, options)
-        .as((world, dtype, size, option) ->
-            new Problem(AllGatherGemm.NAME, world, dtype, size, option));
-  }
-
-  @Provide
-  Arbitrary<Problem> gathers() {
     return Combinators.combine(
+            Arbitraries.of(OPERATORS),
             worlds(),
             Arbitraries.of(DType.class),
-            Arbitraries.longs().between(1, 150),
-            Arbitraries.longs().between(1, 9),
-            lengths(20))
-        .as((world, dtype, m, k, chunk) ->
-            new Problem(
-                AllGather.NAME, world, dtype, Map.of("m", m, "k", k), Map.of("chunk-rows", chunk)));
-  }
-
-  @Provide
-  Arbitrary<Problem> problems() {
-    return Arbitraries.oneOf(gemms(), gathers());
+            sizes,
+            options,
+            Arbitraries.integers().between(0, 16))
+        .as((operator, world, dtype, size, option, root) -> {
+          Map<String, String> all = new HashMap<>(option);
+          all.put("root", Integer.toString(root % world.size()));
+          return of(operator, world, dtype, size, all);
+        });
   }
 }

@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.mkernel.api.Activation;
 import org.mkernel.api.DType;
 import org.mkernel.api.schedule.Topology;
 import org.mkernel.api.spi.CollectiveProvider;
+import org.mkernel.api.spi.OperandSpec;
 import org.mkernel.api.spi.Problem;
 
 final class ReferenceTest {
@@ -96,5 +98,76 @@ final class ReferenceTest {
       assertThat(values[column]).isEqualTo(value(owner, "a", ownersRow, column));
       assertThat(magnitudes[column]).isEqualTo(Math.abs(values[column]));
     }
+  }
+
+  private interface Right {
+    double of(int row, int column);
+  }
+
+  private static void assertRows(
+      CollectiveProvider operator, int m, int rank, Map<String, String> options, Right right) {
+    Topology world = Topology.of(2, 2);
+    Problem problem =
+        Problems.of(
+            operator, world, DType.F32, Map.of("m", (long) m, "n", (long) N, "k", 3L), options);
+    CollectiveProvider.Reference reference = operator.reference(problem, ReferenceTest::fill);
+    OperandSpec.Shard c = operator.operands(problem).getLast().shards().get(rank);
+    double[] values = new double[N];
+    double[] magnitudes = new double[N];
+    for (int row = 0; row < c.rows(); row++) {
+      reference.row(rank, "c", row, values, magnitudes);
+      for (int column = 0; column < N; column++) {
+        assertThat(values[column]).isEqualTo(right.of(row, column));
+        assertThat(magnitudes[column]).isGreaterThanOrEqualTo(Math.abs(values[column]));
+      }
+    }
+  }
+
+  private static double sum(int row, int column) {
+    double sum = 0;
+    for (int rank = 0; rank < 4; rank++) {
+      sum += value(rank, "a", row, column);
+    }
+    return sum;
+  }
+
+  private static double productSum(int row, int column) {
+    double sum = 0;
+    for (int rank = 0; rank < 4; rank++) {
+      for (int i = 0; i < 3; i++) {
+        sum += value(rank, "a", row, i) * value(rank, "b", i, column);
+      }
+    }
+    return sum;
+  }
+
+  @Test
+  void sumsAreOverAllRanks() {
+    // Two rows a rank, but one for the last.
+    assertRows(new ReduceScatterProvider(), M, 2, Map.of(), (row, c) -> sum(4 + row, c));
+    assertRows(new ReduceScatterProvider(), M, 3, Map.of(), (row, c) -> sum(6 + row, c));
+    assertRows(new AllReduceProvider(), M, 3, Map.of(), ReferenceTest::sum);
+    assertRows(new GemmReduceScatterProvider(), M, 2, Map.of(), (row, c) -> productSum(4 + row, c));
+    assertRows(new GemmAllReduceProvider(), M, 1, Map.of(), ReferenceTest::productSum);
+  }
+
+  @Test
+  void biasAndActivationComeAfterTheSum() {
+    assertRows(
+        new GemmAllReduceProvider(),
+        M,
+        1,
+        Map.of("bias", "true", "epilogue", "relu"),
+        (row, c) -> Math.max(0, productSum(row, c) + value(1, "bias", 0, c)));
+  }
+
+  @Test
+  void movedRowsAreThoseOfTheirSource() {
+    // Rank 3 has one row from each.
+    assertRows(new AllToAllProvider(), M, 3, Map.of(), (row, c) -> value(row, "a", 6, c));
+    assertRows(
+        new AllToAllProvider(), M, 1, Map.of(), (row, c) -> value(row / 2, "a", 2 + row % 2, c));
+    assertRows(
+        new BroadcastProvider(), M, 3, Map.of("root", "2"), (row, c) -> value(2, "a", row, c));
   }
 }

@@ -24,7 +24,7 @@ final class RowShardingTest {
   void dealsOutEveryRowOnce(
       @ForAll @LongRange(min = 1, max = 1L << 62) long rows,
       @ForAll @IntRange(min = 1, max = 65536) int ranks) {
-    RowSharding sharding = new RowSharding(rows, ranks);
+    RowSharding sharding = RowSharding.of(rows, Topology.of(1, ranks));
     long next = 0;
     for (int rank = 0; rank < ranks; rank++) {
       assertThat(sharding.first(rank)).isEqualTo(next);

@@ -129,4 +129,25 @@ final class TuningTest {
         .isInstanceOf(UsageException.class)
         .hasMessageContaining("2^62");
   }
+
+  @ParameterizedTest
+  @CsvSource({"1, 1", "16384, 16384", "100000, 16384", "1000000, 125056"})
+  void chunksOfElementsAreAtMostEight(long shard, long chunk) {
+    assertThat(Tuning.chunkElements(problem(1, 1, Map.of()), shard)).isEqualTo(chunk);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"-1", "4", "x", ""})
+  void rootsAreRanks(String root) {
+    Problem bad =
+        new Problem(
+            Broadcast.NAME,
+            Topology.of(2, 2),
+            DType.F32,
+            Map.of("m", 2L, "n", 2L),
+            Map.of("root", root));
+    assertThatThrownBy(() -> new BroadcastProvider().operands(bad))
+        .isInstanceOf(UsageException.class)
+        .hasMessage("option root is \"%s\"; a rank from 0 to 3 is needed", root);
+  }
 }

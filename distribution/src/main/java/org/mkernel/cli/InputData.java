@@ -12,19 +12,34 @@ import org.mkernel.cli.io.TensorFile;
 
 /**
  * The values of the inputs: of a file where one is given, else integers in −2 … 2 that depend on
- * the seed and the place in the whole operand, so that sums are exact in fp32 and the same in any
- * world.
+ * the seed and the place in the whole operand. Where products are added up, the first operand has
+ * so many zeros that no partial sum has more bits than the type: sums are exact.
  */
 final class InputData implements CollectiveProvider.Inputs, AutoCloseable {
+  private static final double LARGEST_PRODUCT = 4;
+
   private final DType dtype;
   private final long seed;
   private final List<OperandSpec> operands;
+
+  /** One in so many elements of a row of the first operand is not zero. */
+  private final long stride;
+
   private final Map<String, TensorFile> files = new HashMap<>();
 
-  InputData(Problem problem, List<OperandSpec> operands, long seed, Map<String, String> fileNames) {
+  InputData(
+      CollectiveProvider operator, Problem problem, long seed, Map<String, String> fileNames) {
     this.dtype = problem.dtype();
     this.seed = seed;
-    this.operands = operands;
+    this.operands = operator.operands(problem);
+    double outputs =
+        operands.stream()
+            .filter(OperandSpec::output)
+            .mapToDouble(o -> (double) o.rows() * o.columns())
+            .sum();
+    double products = operator.flops(problem) / 2 / outputs;
+    double most = Math.scalb(1.0, dtype.significandBits()) / LARGEST_PRODUCT;
+    this.stride = (long) Math.max(1, Math.ceil(products / most));
     boolean open = false;
     try {
       fileNames.forEach((name, file) -> files.put(name, open(name, file)));
@@ -120,6 +135,9 @@ final class InputData implements CollectiveProvider.Inputs, AutoCloseable {
   }
 
   private int value(int operand, long row, long column) {
+    if (operand == 0 && Math.floorMod(row + column + seed, stride) != 0) {
+      return 0;
+    }
     long z = seed * 0x9e3779b97f4a7c15L + operand * 0xd1b54a32d192ed03L;
     z += row * 0x8cb92ba72f3d8dd7L + column * 0xabc98388fb8fac03L;
     z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L;

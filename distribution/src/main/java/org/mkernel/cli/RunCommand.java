@@ -123,7 +123,7 @@ final class RunCommand extends OperatorCommand {
     List<OperandSpec> operands = operator.operands(problem);
     checkTrace();
     OperatorRun.Outcome outcome;
-    try (InputData inputs = new InputData(problem, operands, seed, input);
+    try (InputData inputs = new InputData(operator, problem, seed, input);
         MKernel mkernel = MKernel.open(configured());
         Interruption.Guard guard = interruption.guard(mkernel, whatStops())) {
       OperandSpec written = OperatorRun.written(operands);

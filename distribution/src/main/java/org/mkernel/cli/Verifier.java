@@ -10,12 +10,9 @@ import org.mkernel.api.spi.Problem;
 
 /**
  * Compares outputs with the operator's reference. Where sums are exact, every bit counts; else an
- * error may be as large as fp32 sums of that length allow, plus the rounding to the output's type.
+ * error may be as large as the reference says, plus the rounding to the output's type.
  */
 final class Verifier {
-  /** Unit round-off of fp32. */
-  private static final double FP32 = 0x1p-24;
-
   /** How much an activation of ours can magnify an error. */
   private static final double SLOPE = 1.2;
 
@@ -78,8 +75,7 @@ final class Verifier {
   }
 
   private double tolerance(DType dtype, double value, double magnitude) {
-    double terms = problem.sizes().getOrDefault("k", 1L) + 2.0;
-    double sum = Math.min(1, terms * FP32) * magnitude * SLOPE;
+    double sum = Math.min(1, reference.roundOff()) * magnitude * SLOPE;
     double rounding = (Math.abs(value) + sum) * Math.scalb(1.0, -dtype.significandBits());
     return sum + rounding + (dtype == DType.F16 ? 0x1p-25 : Float.MIN_NORMAL);
   }

@@ -1,8 +1,9 @@
 package org.mkernel.runtime;
 
-import java.util.BitSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.mkernel.api.Failure;
 import org.mkernel.api.MKernelException;
 import org.mkernel.api.PeerLostException;
@@ -37,11 +38,11 @@ final class Blame {
                     schedule.signalName(first.signal()),
                     first.wanted(),
                     first.seen()));
-    BitSet visited = new BitSet();
+    Set<Stall> visited = new HashSet<>();
     Stall stall = first;
     int blamed = first.rank();
     while (true) {
-      visited.set(stall.rank());
+      visited.add(stall);
       Raiser raiser = raiser(stall.rank(), stall.signal());
       if (raiser == null) {
         text.append("; no task raises it");
@@ -60,10 +61,11 @@ final class Blame {
                 .formatted(raiser.rank(), there.get().launched()));
         break;
       }
+      // Ranks may be visited again, for another of their tasks: many wait for themselves.
       Optional<Stall> next =
-          visited.get(raiser.rank())
-              ? Optional.empty()
-              : there.get().stalls().stream().filter(s -> blocks(s, raiser.task())).findFirst();
+          there.get().stalls().stream()
+              .filter(s -> blocks(s, raiser.task()) && !visited.contains(s))
+              .findFirst();
       if (next.isEmpty()) {
         text.append(
             schedule.topology().sameNode(raiser.rank(), stall.rank())

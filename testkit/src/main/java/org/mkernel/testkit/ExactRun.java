@@ -7,10 +7,12 @@ import java.nio.ByteOrder;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -31,6 +33,9 @@ import org.mkernel.api.spi.Problem;
  * outputs is either right to the last bit or wrong. Inputs are small integers that depend on the
  * iteration; outputs are poisoned with NaN before each launch; so zeros, unwritten elements,
  * swapped tiles and results of an earlier epoch all count as wrong.
+ *
+ * <p>On request inputs are random instead, and an element is wrong if its error is larger than
+ * rounding explains.
  */
 public final class ExactRun {
   private static final ValueLayout.OfShort SHORT =
@@ -38,12 +43,16 @@ public final class ExactRun {
   private static final ValueLayout.OfInt INT =
       ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
 
+  /** How much an activation of ours can magnify an error. */
+  private static final double SLOPE = 1.2;
+
   private final World world;
   private final CollectiveProvider provider;
   private final Problem problem;
   private final List<OperandSpec> operands;
   private long seed = 1;
   private int iterations = 2;
+  private boolean exact = true;
   private Consumer<List<Tensor>> tamper = outputs -> {};
 
   /**
@@ -83,6 +92,17 @@ public final class ExactRun {
   }
 
   /**
+   * Takes random inputs in −1 … 1, whose sums round. Errors may be as large as the reference says,
+   * plus the rounding of the result.
+   *
+   * @return this
+   */
+  public ExactRun random() {
+    exact = false;
+    return this;
+  }
+
+  /**
    * Sets something that spoils the outputs before they are checked, to see that the check fails.
    *
    * @param spoiler is given the outputs of one rank
@@ -99,9 +119,16 @@ public final class ExactRun {
    * @param elements elements that were checked, of all ranks of this process and iterations
    * @param wrong how many were wrong
    * @param digest SHA-256 of the outputs of the last iteration, in order of this process's ranks
+   * @param rankDigests the same of each of them
    * @param report what the first of them prepared
    */
-  public record Result(long elements, long wrong, String digest, OperationReport report) {}
+  public record Result(
+      long elements, long wrong, String digest, List<String> rankDigests, OperationReport report) {
+    /** Copies the list. */
+    public Result {
+      rankDigests = List.copyOf(rankDigests);
+    }
+  }
 
   /**
    * Runs.
@@ -114,6 +141,8 @@ public final class ExactRun {
     AtomicReference<OperationReport> report = new AtomicReference<>();
     int first = world.localRanks().getFirst().index();
     byte[][] digests = new byte[world.localRanks().size()][];
+    InputValues inputs = new InputValues(provider, problem, exact);
+    Map<Long, CollectiveProvider.Reference> references = new ConcurrentHashMap<>();
     world.eachLocalRank(rank -> {
       Map<String, Tensor> tensors = new HashMap<>();
       List<Tensor> outputs = new ArrayList<>();
@@ -132,11 +161,14 @@ public final class ExactRun {
         }
         for (int i = 0; i < iterations; i++) {
           long round = seed * 1_000_003 + i;
-          fill(rank, tensors, round);
+          fill(rank, tensors, inputs, round);
           long epoch = operation.launch();
           operation.await(epoch, TimeUnit.MINUTES.toNanos(2));
           tamper.accept(outputs);
-          check(rank, tensors, round, elements, wrong);
+          // One for all ranks: what it keeps for one serves the others.
+          CollectiveProvider.Reference reference =
+              references.computeIfAbsent(round, r -> reference(inputs, r));
+          check(rank, tensors, reference, elements, wrong);
         }
       }
       digests[world.localRanks().indexOf(rank)] = digest(outputs);
@@ -145,10 +177,11 @@ public final class ExactRun {
         elements.get(),
         wrong.get(),
         combine(digests),
+        Arrays.stream(digests).map(HexFormat.of()::formatHex).toList(),
         java.util.Objects.requireNonNull(report.get()));
   }
 
-  private void fill(Rank rank, Map<String, Tensor> tensors, long round) {
+  private void fill(Rank rank, Map<String, Tensor> tensors, InputValues inputs, long round) {
     for (int o = 0; o < operands.size(); o++) {
       OperandSpec operand = operands.get(o);
       OperandSpec.Shard shard = operand.shards().get(rank.index());
@@ -158,43 +191,35 @@ public final class ExactRun {
         tensor.write(0, memory.fill((byte) 0xff));
         continue;
       }
+      double[] values = new double[Math.toIntExact(shard.columns())];
       for (long row = 0; row < shard.rows(); row++) {
-        for (long column = 0; column < shard.columns(); column++) {
-          put(
-              memory,
-              problem.dtype(),
-              row * shard.columns() + column,
-              value(round, o, shard.row() + row, shard.column() + column));
+        inputs.row(round, rank.index(), o, row, values);
+        for (int column = 0; column < values.length; column++) {
+          put(memory, problem.dtype(), row * values.length + column, (float) values[column]);
         }
       }
       tensor.write(0, memory);
     }
   }
 
-  /** An integer in −2 … 2 that depends on all arguments. */
-  private static int value(long round, int operand, long row, long column) {
-    long z = round * 0x9e3779b97f4a7c15L + operand * 0xd1b54a32d192ed03L;
-    z += row * 0x8cb92ba72f3d8dd7L + column * 0xabc98388fb8fac03L;
-    z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L;
-    z = (z ^ (z >>> 27)) * 0x94d049bb133111ebL;
-    return (int) Long.remainderUnsigned(z ^ (z >>> 31), 5) - 2;
+  private CollectiveProvider.Reference reference(InputValues inputs, long round) {
+    return provider.reference(
+        problem,
+        (owner, name, row, out) -> {
+          int o = 0;
+          while (!operands.get(o).name().equals(name)) {
+            o++;
+          }
+          inputs.row(round, owner, o, row, out);
+        });
   }
 
   private void check(
-      Rank rank, Map<String, Tensor> tensors, long round, AtomicLong elements, AtomicLong wrong) {
-    CollectiveProvider.Reference reference =
-        provider.reference(
-            problem,
-            (owner, name, row, out) -> {
-              int o = 0;
-              while (!operands.get(o).name().equals(name)) {
-                o++;
-              }
-              OperandSpec.Shard shard = operands.get(o).shards().get(owner);
-              for (int column = 0; column < shard.columns(); column++) {
-                out[column] = value(round, o, shard.row() + row, shard.column() + column);
-              }
-            });
+      Rank rank,
+      Map<String, Tensor> tensors,
+      CollectiveProvider.Reference reference,
+      AtomicLong elements,
+      AtomicLong wrong) {
     for (OperandSpec operand : operands) {
       OperandSpec.Shard shard = operand.shards().get(rank.index());
       if (!operand.output() || shard.rows() == 0) {
@@ -207,15 +232,26 @@ public final class ExactRun {
         reference.row(rank.index(), operand.name(), row, values, magnitudes);
         for (int column = 0; column < values.length; column++) {
           float seen = get(memory, problem.dtype(), row * shard.columns() + column);
-          // Decoding what was encoded rounds as the operator must.
-          float right = problem.dtype().decode(problem.dtype().encode((float) values[column]));
           elements.incrementAndGet();
-          if (seen != right) {
+          if (!isRight(seen, values[column], magnitudes[column], reference.roundOff())) {
             wrong.incrementAndGet();
           }
         }
       }
     }
+  }
+
+  private boolean isRight(float seen, double value, double magnitude, double roundOff) {
+    DType dtype = problem.dtype();
+    if (exact) {
+      // Decoding what was encoded rounds as the operator must.
+      return seen == dtype.decode(dtype.encode((float) value));
+    }
+    double sum = roundOff * magnitude * SLOPE;
+    double rounding = (Math.abs(value) + sum) * Math.scalb(1.0, -dtype.significandBits());
+    double smallest = dtype == DType.F16 ? 0x1p-25 : Float.MIN_NORMAL;
+    // Of NaN every comparison is false: it is never right.
+    return Math.abs(seen - value) <= sum + rounding + smallest;
   }
 
   private static Tensor tensor(Map<String, Tensor> tensors, OperandSpec operand) {

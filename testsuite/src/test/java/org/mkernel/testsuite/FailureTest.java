@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.mkernel.api.Config;
 import org.mkernel.api.DType;
 import org.mkernel.api.MKernel;
@@ -14,7 +17,7 @@ import org.mkernel.api.MKernelException;
 import org.mkernel.api.Operation;
 import org.mkernel.api.PeerLostException;
 import org.mkernel.api.World;
-import org.mkernel.collectives.AllGatherGemm;
+import org.mkernel.api.spi.Problem;
 
 /**
  * Ranks that are dead or stalled, and wires that fail: the right words within the deadline + 1 s.
@@ -22,7 +25,9 @@ import org.mkernel.collectives.AllGatherGemm;
 final class FailureTest {
   private static final long DEADLINE_MILLIS = 700;
 
-  private static MKernelException failureOf(Config config, int nodes, int ranks, int absent) {
+  private static MKernelException failureOf(
+      Config config, String operator, int nodes, int ranks, int absent) {
+    Problem problem = Problems.of(operator, nodes, ranks, DType.F32, 8L * nodes * ranks, 4, 4);
     try (MKernel mkernel =
             MKernel.open(config.option("deadline", Double.toString(DEADLINE_MILLIS / 1e3)));
         World world = mkernel.local(nodes, ranks)) {
@@ -32,10 +37,7 @@ final class FailureTest {
               MKernelException.class,
               () ->
                   world.eachLocalRank(rank -> {
-                    var a = rank.allocate(DType.F32, 8, 4);
-                    var b = rank.allocate(DType.F32, 4, 4);
-                    var c = rank.allocate(DType.F32, 8L * rank.size(), 4);
-                    Operation operation = rank.prepare(AllGatherGemm.of(a, b, c));
+                    Operation operation = rank.prepare(Problems.collective(rank, problem));
                     operation.await(operation.launch(), TimeUnit.SECONDS.toNanos(20));
                     if (rank.index() == 0) {
                       start[0] = System.nanoTime();
@@ -53,13 +55,19 @@ final class FailureTest {
     }
   }
 
+  static Stream<Arguments> absentees() {
+    return Stream.concat(
+        IntStream.range(0, 4).mapToObj(rank -> Arguments.of(Problems.GEMM, rank)),
+        Problems.names().stream().map(operator -> Arguments.of(operator, 3)));
+  }
+
   @ParameterizedTest
-  @ValueSource(ints = {0, 1, 2, 3})
-  void aRankThatDoesNotLaunchIsBlamed(int absent) {
-    MKernelException failure = failureOf(Config.defaults(), 2, 2, absent);
+  @MethodSource("absentees")
+  void aRankThatDoesNotLaunchIsBlamed(String operator, int absent) {
+    MKernelException failure = failureOf(Config.defaults(), operator, 2, 2, absent);
     assertThat(failure).isInstanceOf(PeerLostException.class);
     assertThat(failure.failure().peer()).hasValue(absent);
-    assertThat(failure.failure().operation()).hasValue("all-gather-gemm");
+    assertThat(failure.failure().operation()).hasValue(operator);
     assertThat(failure.failure().task()).isPresent();
     assertThat(failure).hasMessageContaining("has launched only epoch 1");
   }
@@ -67,7 +75,8 @@ final class FailureTest {
   @Test
   void aLostLinkIsBlamedOnItsSender() {
     MKernelException failure =
-        failureOf(Config.defaults().option("emulated.fault", "lost-link:1-0@3"), 2, 1, -1);
+        failureOf(
+            Config.defaults().option("emulated.fault", "lost-link:1-0@3"), Problems.GEMM, 2, 1, -1);
     assertThat(failure).isInstanceOf(PeerLostException.class);
     assertThat(failure.failure().peer()).hasValue(1);
   }
@@ -75,7 +84,8 @@ final class FailureTest {
   @Test
   void anErrorCompletionNamesThePeer() {
     MKernelException failure =
-        failureOf(Config.defaults().option("emulated.fault", "error:1-0@3"), 2, 1, -1);
+        failureOf(
+            Config.defaults().option("emulated.fault", "error:1-0@3"), Problems.GEMM, 2, 1, -1);
     assertThat(failure).isInstanceOf(PeerLostException.class);
     assertThat(failure.failure().peer()).hasValue(0);
   }

@@ -2,6 +2,7 @@ package org.mkernel.testsuite;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.HashMap;
 import java.util.Map;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -17,11 +18,14 @@ import org.mkernel.api.schedule.Topology;
 import org.mkernel.api.spi.Problem;
 import org.mkernel.testkit.ExactRun;
 
-/** Any world up to 17 ranks, any shape, any chunking: checked, exact, and no byte too many. */
+/**
+ * Every operator in any world up to 17 ranks, any shape, any chunking: checked, exact, and no byte
+ * too many.
+ */
 final class RandomWorldsTest {
 
   @Provide
-  Arbitrary<Problem> gemms() {
+  Arbitrary<Problem> problems() {
     Arbitrary<Topology> worlds =
         Arbitraries.integers()
             .between(1, 17)
@@ -29,59 +33,59 @@ final class RandomWorldsTest {
                 Arbitraries.integers()
                     .between(1, 17 / nodes)
                     .map(ranks -> Topology.of(nodes, ranks)));
+    Arbitrary<Map<String, String>> cuts =
+        Combinators.combine(lengths(), lengths(), lengths())
+            .as((chunk, rows, columns) ->
+                Map.of(
+                    "chunk-rows", chunk,
+                    "chunk-elements", chunk,
+                    "tile-rows", rows,
+                    "tile-columns", columns));
     Arbitrary<Map<String, String>> options =
         Combinators.combine(
                 Arbitraries.of("false", "true"),
                 Arbitraries.of("false", "true"),
                 Arbitraries.of("none", "relu"),
-                Arbitraries.integers().between(1, 40),
-                Arbitraries.integers().between(1, 40),
-                Arbitraries.integers().between(1, 40))
-            .as((transposed, bias, epilogue, chunk, rows, columns) ->
-                Map.of(
-                    "transpose-b",
-                    transposed,
-                    "bias",
-                    bias,
-                    "epilogue",
-                    epilogue,
-                    "chunk-rows",
-                    Integer.toString(chunk),
-                    "tile-rows",
-                    Integer.toString(rows),
-                    "tile-columns",
-                    Integer.toString(columns)));
+                Arbitraries.of("operands", "f32"),
+                cuts)
+            .as((transposed, bias, epilogue, partials, cut) -> {
+              Map<String, String> all = new HashMap<>(cut);
+              all.put("transpose-b", transposed);
+              all.put("bias", bias);
+              all.put("epilogue", epilogue);
+              all.put("partials", partials);
+              return all;
+            });
     Arbitrary<Map<String, Long>> sizes =
         Combinators.combine(
                 Arbitraries.longs().between(1, 120),
                 Arbitraries.longs().between(1, 50),
                 Arbitraries.longs().between(1, 60))
             .as((m, n, k) -> Map.of("m", m, "n", n, "k", k));
-    return Combinators.combine(worlds, Arbitraries.of(DType.class), sizes, options)
-        .as((world, dtype, size, option) -> new Problem(Problems.GEMM, world, dtype, size, option));
+    return Combinators.combine(
+            Arbitraries.of(Problems.names()), worlds, Arbitraries.of(DType.class), sizes, options)
+        .as(Problems::of);
   }
 
-  @Property(tries = 200, edgeCases = EdgeCasesMode.NONE)
-  void areExact(@ForAll("gemms") Problem problem) {
+  private static Arbitrary<String> lengths() {
+    return Arbitraries.integers().between(1, 40).map(String::valueOf);
+  }
+
+  @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
+  void areExact(@ForAll("problems") Problem problem) {
     check(problem);
   }
 
   @Tag("slow")
-  @Property(tries = 2000, edgeCases = EdgeCasesMode.NONE)
-  void manyAreExact(@ForAll("gemms") Problem problem) {
+  @Property(tries = 3000, edgeCases = EdgeCasesMode.NONE)
+  void manyAreExact(@ForAll("problems") Problem problem) {
     check(problem);
   }
 
   private static void check(Problem problem) {
     ExactRun.Result result = Problems.run(Config.defaults(), problem, 2);
     assertThat(result.wrong()).isZero();
-    assertThat(result.elements())
-        .isEqualTo(2 * problem.size("m") * problem.size("n") * problem.topology().size());
-    assertThat(result.report().interBytes())
-        .isEqualTo(
-            (problem.topology().nodes() - 1)
-                * problem.size("m")
-                * problem.size("k")
-                * problem.dtype().bytes());
+    assertThat(result.elements()).isEqualTo(2 * Problems.outputs(problem));
+    assertThat(result.report().interBytes()).isEqualTo(Problems.interNodeBytes(problem));
   }
 }

@@ -7,6 +7,8 @@ import org.mkernel.api.DType;
  * What happens to fp32 sums before they are stored: bias, activation, one rounding. Of one lane.
  */
 final class Epilogue {
+  static final Epilogue NONE = new Epilogue(false, Activation.NONE);
+
   private final boolean bias;
   private final Activation activation;
   private final Row row = new Row();
@@ -50,6 +52,15 @@ final class Epilogue {
         row.store(dtype, to + r * toPitch + column * dtype.bytes(), count);
       }
     }
+  }
+
+  /** Changes a piece of a row, whose bias starts at an address if there is one. */
+  void apply(Row sums, DType biasType, long biasAddress, int count) {
+    if (bias) {
+      biasRow.load(biasType, biasAddress, count);
+      sums.add(biasRow, count);
+    }
+    activate(sums.values, count);
   }
 
   private void activate(float[] values, int count) {

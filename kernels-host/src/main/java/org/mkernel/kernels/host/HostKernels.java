@@ -5,14 +5,14 @@ import org.mkernel.api.UsageException;
 import org.mkernel.api.schedule.Kernel;
 import org.mkernel.api.spi.HostKernelSet;
 
-/** The kernels of the host: products by OpenBLAS, and copies. */
+/** The kernels of the host: products by OpenBLAS, sums and copies. */
 public final class HostKernels implements HostKernelSet {
   /** For {@link java.util.ServiceLoader}. */
   public HostKernels() {}
 
   @Override
   public boolean supports(String kind) {
-    return kind.equals(Kernel.GEMM) || kind.equals(Kernel.COPY);
+    return kind.equals(Kernel.GEMM) || kind.equals(Kernel.REDUCE) || kind.equals(Kernel.COPY);
   }
 
   @Override
@@ -20,12 +20,15 @@ public final class HostKernels implements HostKernelSet {
     return switch (kernel.kind()) {
       case Kernel.GEMM ->
           new HostGemm(
-              flag(kernel, Kernel.TRANSPOSE_B),
-              flag(kernel, Kernel.BIAS),
-              Activation.of(kernel.attribute(Kernel.ACTIVATION, Activation.NONE.label())));
+              flag(kernel, Kernel.TRANSPOSE_B), flag(kernel, Kernel.BIAS), activation(kernel));
+      case Kernel.REDUCE -> new HostReduce(flag(kernel, Kernel.BIAS), activation(kernel));
       case Kernel.COPY -> HostKernels::copy;
       default -> throw new UsageException("the host has no kernel " + kernel);
     };
+  }
+
+  private static Activation activation(Kernel kernel) {
+    return Activation.of(kernel.attribute(Kernel.ACTIVATION, Activation.NONE.label()));
   }
 
   private static boolean flag(Kernel kernel, String name) {

@@ -25,7 +25,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
   private final int lane;
   private final boolean[] counter;
   private final long ownSignals;
-  private final Reducer reducer = new Reducer();
+  private final Reducer reducer = new Reducer(Epilogue.NONE);
   private final HostKernelSet.@Nullable HostKernel[] kernels;
 
   private long epoch;
@@ -239,7 +239,7 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
     reducer.begin(sources);
     for (int part = 0; part < sources; part++) {
       select(0, part);
-      reducer.source(part, address(), pitch());
+      reducer.source(part, dtype(), address(), pitch());
     }
     selectOutput(0);
     reducer.run(dtype(), address(), pitch(), rows(), rowBytes());

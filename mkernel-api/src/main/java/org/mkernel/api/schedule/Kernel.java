@@ -18,10 +18,22 @@ public record Kernel(String kind, Map<String, String> attributes) {
   /** Attribute of {@link #GEMM}: stream 1 holds columns × k. Values {@code true}, {@code false}. */
   public static final String TRANSPOSE_B = "transposeB";
 
-  /** Attribute of {@link #GEMM}: stream 2 is one row that is added to each row. */
+  /**
+   * Adds the parts of stream 0 in fp32, in the order given, as a {@link TaskKind#REDUCE} does, and
+   * finishes the sum as {@link #GEMM} does. Parts may differ in type.
+   */
+  public static final String REDUCE = "mkernel.reduce";
+
+  /**
+   * Attribute of {@link #GEMM} and {@link #REDUCE}: one more stream, the last, is one row that is
+   * added to each row. Values {@code true}, {@code false}.
+   */
   public static final String BIAS = "bias";
 
-  /** Attribute of {@link #GEMM}: the label of an {@link org.mkernel.api.Activation}. */
+  /**
+   * Attribute of {@link #GEMM} and {@link #REDUCE}: the label of an {@link
+   * org.mkernel.api.Activation}, which is applied in fp32, before the one rounding.
+   */
   public static final String ACTIVATION = "activation";
 
   /** Copies stream 0 to the output, which has the same shape. */

@@ -6,7 +6,10 @@ public enum TaskKind {
   COMPUTE,
   /** Copies one region to a region of another rank, then raises a flag there. */
   PUT,
-  /** Adds its inputs in fp32 in the order given, and writes the rounded sum once. */
+  /**
+   * Adds its inputs, which may differ in type, in fp32 in the order given, and writes the rounded
+   * sum once.
+   */
   REDUCE,
   /** Only raises signals. */
   NOTIFY

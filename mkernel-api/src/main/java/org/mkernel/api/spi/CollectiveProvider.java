@@ -147,5 +147,14 @@ public interface CollectiveProvider {
      *     on rounding errors is proportional to
      */
     void row(int rank, String operand, long row, double[] values, double[] magnitudes);
+
+    /**
+     * What rounding may do to a result before it is rounded to the operand's type.
+     *
+     * @return the largest error as a multiple of its magnitude, 0 for operators that only move
+     */
+    default double roundOff() {
+      return 0;
+    }
   }
 }
