@@ -37,6 +37,7 @@ import org.mkernel.api.spi.OptionSpec;
 import org.mkernel.api.spi.Problem;
 import org.mkernel.api.spi.Span;
 import org.mkernel.api.spi.Transfer;
+import org.mkernel.api.spi.TransportProvider;
 import org.mkernel.api.spi.Wire;
 
 /**
@@ -349,6 +350,7 @@ final class Preparation {
 
   private WiredQueue connect(
       Schedule schedule, Layout layout, List<Span> spans, long[][] buffers, int[] transferOf) {
+    requireReach();
     RankSchedule tasks = schedule.rank(rank.index());
     int variants =
         schedule.buffers().stream().mapToInt(BufferSpec::depth).reduce(1, Preparation::lcm);
@@ -401,7 +403,20 @@ final class Preparation {
       group.own(copies::close);
       queue.raiseBy(copies::store);
     }
-    return WiredQueue.of(world.proxy(), queue, fifo, peers);
+    return WiredQueue.of(world.proxy(), queue, fifo, memory.address(), peers);
+  }
+
+  /** A wire that follows addresses of a device as if they were its own would end the process. */
+  private void requireReach() {
+    TransportProvider wire = world.inter().orElseThrow().provider();
+    if (!rank.device().hostAccessible() && !wire.reachesDevices()) {
+      throw new UnavailableException(
+          "the transport %s moves memory of the host only, and not that of the device %s"
+              .formatted(wire.name(), rank.device().kind()),
+          Failure.remedy("use one node, the device host, or a transport that reaches devices")
+              .withRank(rank.index())
+              .withOperation(collective.operator()));
+    }
   }
 
   private static Long doneAddress(RankSchedule tasks, int task, List<Span> spans) {

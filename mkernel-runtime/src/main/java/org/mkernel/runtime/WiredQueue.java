@@ -9,26 +9,30 @@ import org.mkernel.api.spi.ExecutionPlan;
 /** What one operation of one rank sends by wire: its FIFO and how the proxy serves it. */
 final class WiredQueue implements ExecutionPlan.Commands {
   /** Of an operation that sends nothing by wire. */
-  static final WiredQueue NONE = new WiredQueue(null, null, null, List.of());
+  static final WiredQueue NONE = new WiredQueue(null, null, null, 0, List.of());
 
   private final @Nullable ProxyThread proxy;
   private final @Nullable ProxyQueue queue;
   private final @Nullable CommandFifo fifo;
+  private final long address;
   private final List<Integer> peers;
 
   private WiredQueue(
       @Nullable ProxyThread proxy,
       @Nullable ProxyQueue queue,
       @Nullable CommandFifo fifo,
+      long address,
       List<Integer> peers) {
     this.proxy = proxy;
     this.queue = queue;
     this.fifo = fifo;
+    this.address = address;
     this.peers = peers;
   }
 
-  static WiredQueue of(ProxyThread proxy, ProxyQueue queue, CommandFifo fifo, List<Integer> peers) {
-    return new WiredQueue(proxy, queue, fifo, peers.stream().distinct().sorted().toList());
+  static WiredQueue of(
+      ProxyThread proxy, ProxyQueue queue, CommandFifo fifo, long address, List<Integer> peers) {
+    return new WiredQueue(proxy, queue, fifo, address, peers.stream().distinct().sorted().toList());
   }
 
   void start() {
@@ -66,5 +70,15 @@ final class WiredQueue implements ExecutionPlan.Commands {
       throw new IllegalStateException("a command in an operation that sends nothing by wire");
     }
     return fifo.offer(Command.encode(transfer, 0, epoch));
+  }
+
+  @Override
+  public long address() {
+    return address;
+  }
+
+  @Override
+  public int capacity() {
+    return fifo == null ? 0 : fifo.capacity();
   }
 }

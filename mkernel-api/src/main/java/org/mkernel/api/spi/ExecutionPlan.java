@@ -105,6 +105,30 @@ public interface ExecutionPlan {
      * @return false when the queue is full: the lane waits, with its deadline, and offers again
      */
     boolean offer(int transfer, long epoch);
+
+    /**
+     * Where the queue lies, for a device whose lanes fill it themselves: pinned memory. It begins
+     * with the number of commands that were taken, 8 bytes, which the host stores; from byte 384 on
+     * there are {@link #capacity} slots of 8 bytes. A lane reserves position p with a counter of
+     * the device, waits until p is less than the commands taken plus the capacity, and stores its
+     * command into slot p mod capacity, as a release of the scope of the system. From the top, a
+     * command is a bit that is set when p / capacity is even, 16 bits of the epoch, 23 bits of
+     * zero, and 24 bits of the transfer.
+     *
+     * @return the device's address, 0 when nothing goes by wire
+     */
+    default long address() {
+      return 0;
+    }
+
+    /**
+     * How many slots it has.
+     *
+     * @return a power of two, 0 when nothing goes by wire
+     */
+    default int capacity() {
+      return 0;
+    }
   }
 
   /** Hears what an executor does. Called by lanes. */

@@ -48,6 +48,15 @@ public interface TransportProvider {
   }
 
   /**
+   * Whether its wires move memory of devices whose addresses the host may not follow.
+   *
+   * @return false for a wire that only the host's memory goes through
+   */
+  default boolean reachesDevices() {
+    return false;
+  }
+
+  /**
    * The options it understands.
    *
    * @return in the order to show; names start with the transport's
