@@ -7,6 +7,7 @@
 
 #include "elementwise.cuh"
 #include "mma.cuh"
+#include "port.cuh"
 #include "signal.cuh"
 #include "task.cuh"
 
@@ -126,7 +127,7 @@ DEVICE const u8* mapOf(const Plan& plan, const Region& region, u64 epoch) {
 DEVICE void raiseAll(const Plan& plan, const View& view, u32 slot, u64 epoch) {
   if (!shared().dead[slot]) {
     for (u32 i = 0; i < view.task().raises; i++) {
-      raise(view.raise(i), epoch);
+      Port::raise(view.raise(i), epoch);
     }
     if (plan.stamps != nullptr) {
       Stamp& stamp = plan.stamps[view.task().number];
@@ -399,7 +400,7 @@ struct Consumer {
     const u32 of = group * 128 + thread;
     if (!shared().dead[slot.index]) {
       if (view.task().kind == COPY) {
-        copy(view.part(0).region, view.output(0), epoch, of, CONSUMERS);
+        Port::put(view.part(0).region, view.output(0), epoch, of, CONSUMERS);
       } else {
         reduce<MKERNEL_BF16>(
             view.parts(), view.task().parts, view.output(0), epoch, of, CONSUMERS);

@@ -33,7 +33,7 @@ DEVICE void releaseSystem(u64* word, u64 value) {
 }
 
 // What this thread saw happens before what whoever sees the raise does.
-DEVICE void raise(const Raise& raise, u64 epoch) {
+DEVICE void raiseSignal(const Raise& raise, u64 epoch) {
   switch (raise.kind) {
     case FLAG_DEVICE:
       asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(raise.signal), "l"(epoch)

@@ -67,8 +67,8 @@ final class GemmDuel {
       double slowest = Math.max(one.sample(), other.sample());
       long sets =
           Math.max(
-              Math.ceilDiv(method.rotateBytes(), one.setBytes()) + 1,
-              (long) Math.ceil(method.burstNanos() / slowest));
+              Math.ceilDiv(method.rotateBytes(), one.setBytes()) + 2,
+              (long) Math.ceil(method.burstNanos() / slowest) + 1);
       int count = (int) Math.min(MOST_SETS, sets);
       one.grow(count);
       other.grow(count);

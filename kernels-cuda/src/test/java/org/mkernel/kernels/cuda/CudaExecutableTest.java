@@ -196,6 +196,24 @@ final class CudaExecutableTest {
   }
 
   @Test
+  void waitsForMultiprocessorsThatAnotherKernelHolds() {
+    int all = gpu.device.multiprocessors();
+    // Enough tasks that every lane holds one.
+    TestPlan holder = gpu.plan(Tiles.chain(DType.BF16, 2048, 3, false), all, 1000);
+    TestPlan plan = gpu.plan(Tiles.product(DType.BF16, 512, 512, 64, 1), all, 1000);
+    try (CudaExecutable holding = new CudaExecutable(gpu.device, holder);
+        CudaExecutable waiting = new CudaExecutable(gpu.device, plan);
+        CudaStream stream = new CudaStream(gpu.device.context())) {
+      holding.launch(0, 1);
+      waiting.launch(stream.address(), 1);
+      assertThat(waiting.await(1, TimeUnit.MILLISECONDS.toNanos(100))).isFalse();
+      // The other one gives up when its wait expires.
+      assertThat(holding.await(1, SECONDS_10)).isFalse();
+      assertThat(waiting.await(1, SECONDS_10)).isTrue();
+    }
+  }
+
+  @Test
   void refusesMoreLanesThanTheGpuHolds() {
     TestPlan plan = gpu.plan(Tiles.product(DType.BF16, 128, 256, 64, 1), 1000, 100);
     assertThatThrownBy(() -> new CudaExecutable(gpu.device, plan).close())
