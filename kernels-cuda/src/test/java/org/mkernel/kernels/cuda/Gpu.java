@@ -13,7 +13,9 @@ import org.mkernel.api.DType;
 import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.spi.Device;
 
-/** A GPU with memory that is freed together; tests that need one are skipped where there is none. */
+/**
+ * A GPU with memory that is freed together; tests that need one are skipped where there is none.
+ */
 final class Gpu implements AutoCloseable {
   final CudaDevice device;
   private final List<Device.Memory> memory = new ArrayList<>();

@@ -53,12 +53,15 @@ final class Tiles {
     rank.stream();
     for (long at = 0; at < k; at += piece) {
       long length = Math.min(piece, k - at);
-      rank.part(rank.region(buffers[1], (at * n + column) * size, length, columns * size, n * size));
+      rank.part(
+          rank.region(buffers[1], (at * n + column) * size, length, columns * size, n * size));
     }
     rank.output(rank.region(buffers[2], (row * n + column) * size, rows, columns * size, n * size));
   }
 
-  /** A matrix multiplied by B again and again: step i reads buffer 1 + i and writes buffer 2 + i. */
+  /**
+   * A matrix multiplied by B again and again: step i reads buffer 1 + i and writes buffer 2 + i.
+   */
   static Schedule chain(DType dtype, long n, int steps, boolean startRaised) {
     ScheduleBuilder builder = new ScheduleBuilder("chain", Topology.of(1, 1));
     long bytes = n * n * dtype.bytes();
@@ -95,7 +98,8 @@ final class Tiles {
             rank.part(left, done + (step - 1) * rowTiles + i, columnTiles, 0);
           }
           rank.stream().part(rank.region(b, column * wide, n, columns * wide, pitch));
-          rank.output(rank.region(x[step + 1], row * pitch + column * wide, rows, columns * wide, pitch));
+          rank.output(
+              rank.region(x[step + 1], row * pitch + column * wide, rows, columns * wide, pitch));
           rank.raise(0, done + step * rowTiles + i);
         }
       }
