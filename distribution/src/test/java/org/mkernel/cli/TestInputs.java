@@ -27,6 +27,6 @@ final class TestInputs {
   }
 
   static InputData of(Problem problem, long seed, Map<String, String> files) {
-    return new InputData(problem, GEMM.operands(problem), seed, files);
+    return new InputData(GEMM, problem, seed, files);
   }
 }
