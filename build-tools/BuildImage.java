@@ -61,6 +61,9 @@ final class BuildImage {
           "libgfortran.so.5", "libgfortran.so.5",
           "libquadmath.so.0", "libquadmath.so.0");
 
+  /** Native libraries that the image takes when the build made them: g++ and headers were there. */
+  private static final Set<String> OPTIONAL_NATIVES = Set.of("libjnimkernelverbs.so");
+
   private BuildImage() {}
 
   public static void main(String[] args) throws IOException {
@@ -91,11 +94,13 @@ final class BuildImage {
         ModuleFinder.of(modulePath.toArray(Path[]::new)).findAll().stream()
             .map(module -> module.descriptor().name())
             .collect(Collectors.toSet());
-    // What the platform modules hold lies in lib/natives already.
+    // What the platform modules hold lies in lib/natives already, and so do libraries of our own.
     String unpacked =
-        ours.stream()
-            .filter(name -> name.endsWith(".linux.x86_64"))
-            .map(name -> "/" + name + "/org/bytedeco/**")
+        Stream.concat(
+                ours.stream()
+                    .filter(name -> name.endsWith(".linux.x86_64"))
+                    .map(name -> "/" + name + "/org/bytedeco/**"),
+                OPTIONAL_NATIVES.stream().map(name -> "**/linux-x86_64/" + name))
             .sorted()
             .collect(joining(","));
     ToolProvider jlink = ToolProvider.findFirst("jlink").orElseThrow();
@@ -124,9 +129,9 @@ final class BuildImage {
       try (JarFile file = new JarFile(jar.toFile())) {
         for (JarEntry entry : file.stream().toList()) {
           String name = entry.getName().substring(entry.getName().lastIndexOf('/') + 1);
-          if (NATIVES.containsKey(name)) {
+          if (NATIVES.containsKey(name) || OPTIONAL_NATIVES.contains(name)) {
             try (InputStream in = file.getInputStream(entry)) {
-              Files.copy(in, folder.resolve(NATIVES.get(name)));
+              Files.copy(in, folder.resolve(NATIVES.getOrDefault(name, name)));
             }
           }
         }

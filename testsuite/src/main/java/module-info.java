@@ -11,6 +11,7 @@ module org.mkernel.testsuite {
   requires org.mkernel.kernels.host;
   requires org.mkernel.natives.linux.x86_64;
   requires org.mkernel.testkit;
+  requires org.mkernel.transport.rdma;
   requires org.mkernel.transport.tcp;
   requires org.mkernel.cli;
   requires static org.jspecify;
