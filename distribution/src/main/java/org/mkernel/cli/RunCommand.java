@@ -94,6 +94,10 @@ final class RunCommand extends OperatorCommand {
     return name.equals("bias") && input.containsKey("bias") ? "true" : null;
   }
 
+  private Config traced() {
+    return trace == null ? configured() : configured().option("trace", trace.toString());
+  }
+
   private Config configured() {
     Config changed = config;
     for (Map.Entry<String, String> option : configOptions().entrySet()) {
@@ -108,9 +112,6 @@ final class RunCommand extends OperatorCommand {
     if (deadline != null) {
       changed = changed.option("deadline", deadline);
     }
-    if (trace != null) {
-      changed = changed.option("trace", trace.toString());
-    }
     return changed;
   }
 
@@ -123,9 +124,11 @@ final class RunCommand extends OperatorCommand {
     List<OperandSpec> operands = operator.operands(problem);
     checkTrace();
     OperatorRun.Outcome outcome;
+    AloneTimes alone;
     try (InputData inputs = new InputData(operator, problem, seed, input);
-        MKernel mkernel = MKernel.open(configured());
+        MKernel mkernel = MKernel.open(traced());
         Interruption.Guard guard = interruption.guard(mkernel, whatStops())) {
+      OperatorRun run = new OperatorRun(operator, problem, operands, inputs, iterations);
       OperandSpec written = OperatorRun.written(operands);
       try (@Nullable TensorWriter writer =
               output == null
@@ -133,13 +136,12 @@ final class RunCommand extends OperatorCommand {
                   : TensorWriter.create(
                       output, problem.dtype(), written.rows(), written.columns());
           World world = mkernel.local(nodes, ranksPerNode)) {
-        outcome =
-            new OperatorRun(operator, problem, operands, inputs, iterations)
-                .run(world, verify, writer);
+        outcome = run.run(world, verify, writer);
         guard.completed();
       }
+      alone = AloneTimes.measure(configured(), problem, run);
     }
-    RunReport report = new RunReport(operator, problem, outcome, iterations);
+    RunReport report = new RunReport(operator, problem, outcome, alone, iterations);
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
       report.document().printTo(out);

@@ -3,6 +3,7 @@ package org.mkernel.cli;
 import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.mkernel.api.OperationReport;
 import org.mkernel.api.spi.CollectiveProvider;
 import org.mkernel.api.spi.Problem;
@@ -12,13 +13,19 @@ final class RunReport {
   private final CollectiveProvider operator;
   private final Problem problem;
   private final OperatorRun.Outcome outcome;
+  private final AloneTimes alone;
   private final int iterations;
 
   RunReport(
-      CollectiveProvider operator, Problem problem, OperatorRun.Outcome outcome, int iterations) {
+      CollectiveProvider operator,
+      Problem problem,
+      OperatorRun.Outcome outcome,
+      AloneTimes alone,
+      int iterations) {
     this.operator = operator;
     this.problem = problem;
     this.outcome = outcome;
+    this.alone = alone;
     this.iterations = iterations;
   }
 
@@ -58,8 +65,8 @@ final class RunReport {
                 times.putNumber("plan", report.planNanos() / 1e6);
                 times.putNumber("check", report.checkNanos() / 1e6);
                 times.putNumber("fused", outcome.launchNanos() / 1e6);
-                times.putNull("computeAlone");
-                times.putNull("communicationAlone");
+                putMillis(times, "computeAlone", alone.computeNanos());
+                putMillis(times, "communicationAlone", alone.communicationNanos());
               });
           json.object(
               "bytes",
@@ -71,6 +78,14 @@ final class RunReport {
           json.put("tasks", report.tasks());
           json.strings("lanes", report.lanes());
         });
+  }
+
+  private static void putMillis(JsonText.Fields times, String name, OptionalLong nanos) {
+    if (nanos.isPresent()) {
+      times.putNumber(name, nanos.getAsLong() / 1e6);
+    } else {
+      times.putNull(name);
+    }
   }
 
   private void verdict(JsonText.Fields json) {
@@ -121,6 +136,7 @@ final class RunReport {
     table.row("prepared", prepared(report));
     table.row("moved", moved(report));
     table.row("time", time());
+    table.row("alone", alone());
     table.row("output", verdict());
     table.row("digest", outcome.digest());
     table.print(out);
@@ -155,6 +171,15 @@ final class RunReport {
                 : report.interBytes() == least
                     ? ", the least that is possible"
                     : "; %s would do".formatted(bytes(least)));
+  }
+
+  private String alone() {
+    return "compute %s, communication %s"
+        .formatted(millis(alone.computeNanos()), millis(alone.communicationNanos()));
+  }
+
+  private static String millis(OptionalLong nanos) {
+    return nanos.isPresent() ? millis(nanos.getAsLong()) : "not measured";
   }
 
   private String time() {

@@ -72,7 +72,7 @@ final class RunCommandTest {
     assertThat(json)
         .extractingByKey("timesMs", MAP)
         .containsOnlyKeys("plan", "check", "fused", "computeAlone", "communicationAlone")
-        .extractingByKeys("plan", "check", "fused")
+        .extractingByKeys("plan", "check", "fused", "computeAlone", "communicationAlone")
         .hasOnlyElementsOfType(Double.class);
     assertThat(json)
         .extractingByKey("bytes", MAP)

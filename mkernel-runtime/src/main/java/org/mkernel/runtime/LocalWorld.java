@@ -193,7 +193,8 @@ final class LocalWorld implements World {
 
   PlannedSchedule planned(Problem problem) {
     return planned.computeIfAbsent(
-        problem, p -> PlannedSchedule.of(plugins.collective(p.operator()), p));
+        problem,
+        p -> SchedulePart.of(PlannedSchedule.of(plugins.collective(p.operator()), p), config));
   }
 
   OperationGroup operation(int number) {
