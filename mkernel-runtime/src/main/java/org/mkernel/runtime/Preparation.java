@@ -398,6 +398,13 @@ final class Preparation {
             peers.stream().mapToInt(Integer::intValue).toArray(),
             done.stream().mapToLong(Long::longValue).toArray(),
             transfer -> schedule.describe(rank.index(), taskOf[transfer]));
+    if (world.trace().isOn()) {
+      queue.observe((transfer, epoch, taken, posted, completed) ->
+          world
+              .trace()
+              .addTransfer(
+                  schedule, rank.index(), taskOf[transfer], epoch, taken, posted, completed));
+    }
     if (!rank.device().hostAccessible()) {
       Device.CopyQueue copies = rank.device().copyQueue();
       group.own(copies::close);

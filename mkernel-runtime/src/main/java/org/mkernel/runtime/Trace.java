@@ -16,11 +16,14 @@ import org.mkernel.api.schedule.Topology;
 /**
  * What ran when, in columns that were allocated before; written as Chrome trace events, which
  * Perfetto reads: a process per rank, a row per lane, a wait as an event of its own before its
- * task.
+ * task; what the proxy sends as asynchronous events, for transfers overlap.
  */
 final class Trace {
   private static final Logger LOG = LogManager.getLogger(Trace.class);
   private static final int CAPACITY = 1 << 18;
+
+  /** Instead of a lane: the proxy. */
+  private static final int PROXY = -1;
 
   private final Optional<Path> file;
   private final int capacity;
@@ -78,6 +81,12 @@ final class Trace {
     }
   }
 
+  /** A transfer of the proxy: its command was taken, it was posted, it was complete. */
+  void addTransfer(
+      Schedule schedule, int rank, int task, long epoch, long taken, long posted, long done) {
+    add(schedule, rank, PROXY, task, epoch, taken, posted, done);
+  }
+
   /** Writes the file, if one was asked for. Lanes have left. */
   void write(Topology topology) {
     if (file.isEmpty()) {
@@ -97,10 +106,10 @@ final class Trace {
       }
       for (int i = 0; i < count; i++) {
         if (ready[i] > claimed[i]) {
-          out.write(event(i, "wait", claimed[i], ready[i]));
+          out.write(events(i, "wait", claimed[i], ready[i]));
           out.write(",\n");
         }
-        out.write(event(i, schedule[i].rank(rank[i]).kind(task[i]).name(), ready[i], done[i]));
+        out.write(events(i, schedule[i].rank(rank[i]).kind(task[i]).name(), ready[i], done[i]));
         out.write(i + 1 < count ? ",\n" : "\n");
       }
       out.write("]}\n");
@@ -112,15 +121,20 @@ final class Trace {
     }
   }
 
-  private String event(int i, String category, long from, long to) {
+  private String events(int i, String category, long from, long to) {
+    String name =
+        (category.equals("wait") ? "wait: " : "") + schedule[i].describe(rank[i], task[i]);
+    if (lane[i] == PROXY) {
+      return side("b", i, category, from, name) + ",\n" + side("e", i, category, to, name);
+    }
     return "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"epoch\":%d}}"
         .formatted(
-            rank[i],
-            lane[i],
-            (from - start) / 1e3,
-            (to - from) / 1e3,
-            category,
-            (category.equals("wait") ? "wait: " : "") + schedule[i].describe(rank[i], task[i]),
-            epoch[i]);
+            rank[i], lane[i], (from - start) / 1e3, (to - from) / 1e3, category, name, epoch[i]);
+  }
+
+  /** The beginning or the end of what the proxy does. */
+  private String side(String phase, int i, String category, long time, String name) {
+    return "{\"ph\":\"%s\",\"pid\":%d,\"tid\":0,\"id\":%d,\"ts\":%.3f,\"cat\":\"proxy %s\",\"name\":\"%s\",\"args\":{\"epoch\":%d}}"
+        .formatted(phase, rank[i], i, (time - start) / 1e3, category, "proxy: " + name, epoch[i]);
   }
 }

@@ -357,8 +357,8 @@ public final class ScheduleBuilder {
     }
 
     /**
-     * Starts a put in the last pool. Unless its destination is on this rank's own memory it must be
-     * followed by {@link #awaitEntered}.
+     * Starts a put to another rank in the last pool. It must be followed by {@link #awaitEntered}.
+     * Within a rank, bytes are copied by {@link Kernel#COPY}.
      *
      * @param source a region of this rank
      * @param destination a region of equal rows and bytes of a row, of another rank
