@@ -136,12 +136,8 @@ final class Cublas implements AutoCloseable {
         return new Availability.Available(
             "cuBLAS %d.%d.%d".formatted(version[0], version[1], version[2]));
       } catch (LinkageError | RuntimeException e) {
-        Throwable root = e;
-        for (Throwable next = root.getCause(); next != null; next = root.getCause()) {
-          root = next;
-        }
         return new Availability.Unavailable(
-            "cuBLAS can't be loaded: " + root,
+            "cuBLAS can't be loaded: " + RootCause.of(e),
             "put the folder of libcublas.so.13 and libcublasLt.so.13 of a CUDA 13 on"
                 + " LD_LIBRARY_PATH");
       }

@@ -27,9 +27,9 @@ final class CudaDevice implements Device {
     this.context = CudaContext.retain(ordinal);
     boolean open = false;
     try {
+      this.multiprocessors = context.attribute(cudart.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
       this.stream = new CudaStream(context);
       this.transfers = new CudaTransfers(context);
-      this.multiprocessors = context.attribute(cudart.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
       open = true;
     } finally {
       if (!open) {

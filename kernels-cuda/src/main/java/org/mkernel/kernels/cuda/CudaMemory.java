@@ -36,12 +36,27 @@ final class CudaMemory implements Device.Memory {
             code,
             "cuMemAlloc of %d bytes, while %d are free,".formatted(size, context.freeBytes()));
       }
+    }
+    CudaMemory memory =
+        new CudaMemory(context, allocated[0], (allocated[0] + alignment - 1) & -alignment, bytes);
+    boolean zeroed = false;
+    try {
+      memory.zero(stream);
+      zeroed = true;
+      return memory;
+    } finally {
+      if (!zeroed) {
+        memory.close();
+      }
+    }
+  }
+
+  private void zero(CudaStream stream) {
+    try (CudaContext.Scope _ = context.enter()) {
       Driver.check(
-          cudart.cuMemsetD8Async(allocated[0], (byte) 0, size, stream.handle()), "cuMemsetD8Async");
+          cudart.cuMemsetD8Async(address, (byte) 0, bytes, stream.handle()), "cuMemsetD8Async");
     }
     stream.synchronize();
-    return new CudaMemory(
-        context, allocated[0], (allocated[0] + alignment - 1) & -alignment, bytes);
   }
 
   @Override

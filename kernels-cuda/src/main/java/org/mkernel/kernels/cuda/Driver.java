@@ -68,7 +68,8 @@ final class Driver {
   private static String remedy(int code) {
     return switch (code) {
       case cudart.CUDA_ERROR_OUT_OF_MEMORY ->
-          "use smaller tensors or fewer ranks, or end other programs that use this GPU (nvidia-smi)";
+          "use smaller tensors or fewer ranks, or end other programs that use this GPU"
+              + " (nvidia-smi)";
       case cudart.CUDA_ERROR_NO_DEVICE ->
           "look whether nvidia-smi lists a GPU, and whether CUDA_VISIBLE_DEVICES hides it";
       case cudart.CUDA_ERROR_NO_BINARY_FOR_GPU, cudart.CUDA_ERROR_UNSUPPORTED_PTX_VERSION ->
@@ -124,12 +125,8 @@ final class Driver {
         }
         return new Availability.Available("CUDA driver " + version(version[0]));
       } catch (LinkageError | RuntimeException e) {
-        Throwable root = e;
-        for (Throwable next = root.getCause(); next != null; next = root.getCause()) {
-          root = next;
-        }
         return new Availability.Unavailable(
-            "the CUDA bindings can't be loaded: " + root,
+            "the CUDA bindings can't be loaded: " + RootCause.of(e),
             "put mkernel-natives-linux-x86_64 on the module path or class path, and grant native"
                 + " access to org.bytedeco.javacpp and org.bytedeco.cuda");
       }
@@ -153,8 +150,8 @@ final class Driver {
         return Optional.of(
             new Availability.Unavailable(
                 "there is no NVIDIA driver: %s can't be opened".formatted(LIBRARY),
-                "install NVIDIA driver 580 or newer; in a container, start it with the NVIDIA runtime"
-                    + " (--gpus all)"));
+                "install NVIDIA driver 580 or newer; in a container, start it with the NVIDIA"
+                    + " runtime (--gpus all)"));
       } catch (IllegalCallerException e) {
         return Optional.of(
             new Availability.Unavailable(

@@ -115,12 +115,8 @@ final class Nvrtc implements CudaCompiler {
         VERSION[1] = minor[0];
         return new Availability.Available("NVRTC %d.%d".formatted(major[0], minor[0]));
       } catch (LinkageError | RuntimeException e) {
-        Throwable root = e;
-        for (Throwable next = root.getCause(); next != null; next = root.getCause()) {
-          root = next;
-        }
         return new Availability.Unavailable(
-            "NVRTC can't be loaded: " + root,
+            "NVRTC can't be loaded: " + RootCause.of(e),
             "install the libnvrtc of CUDA 13, or put org.bytedeco:cuda-redist with classifier"
                 + " linux-x86_64 on the module path or class path");
       }

@@ -32,8 +32,11 @@ final class PinnedMemory implements Device.Pinned {
           "cuMemHostAlloc of %d bytes".formatted(bytes));
       Pointer pointer = host.get();
       long[] device = new long[1];
-      Driver.check(
-          cudart.cuMemHostGetDevicePointer(device, pointer, 0), "cuMemHostGetDevicePointer");
+      int code = cudart.cuMemHostGetDevicePointer(device, pointer, 0);
+      if (code != cudart.CUDA_SUCCESS) {
+        int _ = cudart.cuMemFreeHost(pointer);
+        throw Driver.failure(code, "cuMemHostGetDevicePointer");
+      }
       PinnedMemory memory = new PinnedMemory(context, pointer.address(), device[0], bytes);
       memory.segment().fill((byte) 0);
       return memory;
