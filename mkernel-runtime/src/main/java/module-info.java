@@ -1,8 +1,8 @@
 /**
  * The runtime: joins the ranks of a world, loads plug-ins in layers of their own, chooses
  * transports, prepares and launches operations, and moves commands from the FIFO of a rank to a
- * wire. It knows plug-ins by the interfaces of the API only, and it exports nothing but the
- * checker, and to the command what a launcher said.
+ * wire. It knows plug-ins by the interfaces of the API only, and it exports nothing but the checker
+ * and the simulator, and to the command what a launcher said.
  */
 module org.mkernel.runtime {
   requires transitive org.mkernel.api;
