@@ -17,6 +17,8 @@ final class AllGatherGemmPlan {
 
   private final Topology topology;
   private final ScheduleBuilder builder;
+  private final RowSharding sharding;
+  private final long chunkRows;
   private final RowChunks chunks;
   private final RowBuffer a;
   private final RowBuffer c;
@@ -27,8 +29,8 @@ final class AllGatherGemmPlan {
   AllGatherGemmPlan(Problem problem, List<OperandSpec> operands) {
     topology = problem.topology();
     builder = new ScheduleBuilder(problem.operator(), topology);
-    RowSharding sharding = RowSharding.of(problem.size("m"), topology);
-    long chunkRows = Tuning.chunkRows(problem, sharding.block());
+    sharding = RowSharding.of(problem.size("m"), topology);
+    chunkRows = Tuning.chunkRows(problem, sharding.block());
     long elementBytes = problem.dtype().bytes();
     long rowBytes = problem.size("k") * elementBytes;
     GemmOperator.Buffers buffers = GemmOperator.declare(operands, problem, builder);
@@ -56,15 +58,24 @@ final class AllGatherGemmPlan {
     gather = new GatherPlan(builder, chunks, rank -> a, Ready.ALWAYS, gathered);
   }
 
+  /** Rows that are here need not come in chunks, where tiles end with chunks by themselves. */
+  private void addOwn(int rank, GemmTiles.OnRank own) {
+    if (tiles.fill(chunkRows)) {
+      own.add(a, sharding.first(rank), sharding.count(rank), c, tile -> {});
+      return;
+    }
+    for (int chunk = 0; chunk < chunks.count(rank); chunk++) {
+      own.add(a, chunks.first(rank, chunk), chunks.rows(rank, chunk), c, tile -> {});
+    }
+  }
+
   Schedule plan() {
     for (int rank = 0; rank < topology.size(); rank++) {
       ScheduleBuilder.RankBuilder tasks = builder.rank(rank);
       Roles.communicate(tasks, gather.send(rank));
       GemmTiles.OnRank own = tiles.on(rank);
       int pool = tasks.pool("gemm");
-      for (int chunk = 0; chunk < chunks.count(rank); chunk++) {
-        own.add(a, chunks.first(rank, chunk), chunks.rows(rank, chunk), c, tile -> {});
-      }
+      addOwn(rank, own);
       gather.visitArrivals(
           rank,
           (source, chunk) ->
