@@ -17,9 +17,19 @@ final class CublasDevice implements Device {
   private static final String WHOLE = Integer.toString(Integer.MAX_VALUE);
 
   private final CudaDevice device;
+  private final Cublas blas;
 
   CublasDevice(CudaDevice device) {
     this.device = device;
+    boolean open = false;
+    try {
+      this.blas = new Cublas(device.context());
+      open = true;
+    } finally {
+      if (!open) {
+        device.close();
+      }
+    }
   }
 
   @Override
@@ -84,11 +94,14 @@ final class CublasDevice implements Device {
 
   @Override
   public Executable prepare(ExecutionPlan plan) {
-    return new CublasExecutable(device, plan);
+    return new CublasExecutable(device, blas, plan);
   }
 
   @Override
   public void close() {
-    device.close();
+    try (device;
+        blas) {
+      // What runs was awaited.
+    }
   }
 }

@@ -36,8 +36,9 @@ final class CublasExecutable implements Executable {
   private final List<Cublas.Product> products = new ArrayList<>();
   private long launched;
 
-  CublasExecutable(CudaDevice device, ExecutionPlan plan) {
+  CublasExecutable(CudaDevice device, Cublas blas, ExecutionPlan plan) {
     this.device = device;
+    this.blas = blas;
     this.plan = plan;
     this.tasks = plan.schedule().rank(plan.rank());
     for (int task = 0; task < tasks.tasks(); task++) {
@@ -45,15 +46,6 @@ final class CublasExecutable implements Executable {
     }
     this.progress = device.pinned(Long.BYTES, Long.BYTES);
     this.word = HostMemory.segment(progress.hostAddress(), Long.BYTES);
-    boolean open = false;
-    try {
-      this.blas = new Cublas(device.context());
-      open = true;
-    } finally {
-      if (!open) {
-        progress.close();
-      }
-    }
   }
 
   private Cublas.Product product(int task) {
@@ -167,8 +159,7 @@ final class CublasExecutable implements Executable {
 
   @Override
   public void close() {
-    try (progress;
-        blas) {
+    try (progress) {
       if (completed() < launched) {
         device.stream().synchronize();
       }
