@@ -43,21 +43,24 @@ final class AllToAllPlan {
     a = RowBuffer.whole(Operands.declare(operands.getFirst(), problem, builder), rowBytes, blocks);
     c = Operands.declare(operands.getLast(), problem, builder);
     copy = builder.kernel(new Kernel(Kernel.COPY, Map.of()));
-    long places = (long) rails.remote() * rails.localRanks();
+    long places = rails.localRanks() > 1 ? (long) rails.remote() * rails.localRanks() : 0;
     if (places * chunks.perRank() > Integer.MAX_VALUE / 4) {
       throw new UsageException(
           "%d blocks of %d chunks would be passed on by each rank; raise %s, or use nodes of one"
                   .formatted(places, chunks.perRank(), Tuning.CHUNK_ROWS.name())
               + " size");
     }
+    arrived = builder.flags("arrived", chunks.perRank() * topology.size(), SignalSpec.Scope.SYSTEM);
+    boolean relays = places > 0;
     relayed =
-        rails.remote() > 0 && rails.localRanks() > 1
+        relays
             ? builder.workspace(
                 "relayed", problem.dtype(), places * blocks.block() * rowBytes, DEPTH)
             : NONE;
-    arrived = builder.flags("arrived", chunks.perRank() * topology.size(), SignalSpec.Scope.SYSTEM);
     relayedFlag =
-        builder.flags("relayed", (int) places * chunks.perRank(), SignalSpec.Scope.SYSTEM);
+        relays
+            ? builder.flags("relayed", (int) places * chunks.perRank(), SignalSpec.Scope.SYSTEM)
+            : NONE;
   }
 
   Schedule plan() {

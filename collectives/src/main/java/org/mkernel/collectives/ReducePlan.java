@@ -119,7 +119,7 @@ class ReducePlan {
           "%d flags \"%s\" would be needed on each rank; raise %s, or use nodes of one size"
               .formatted(count, name, Tuning.CHUNK_ROWS.name()));
     }
-    return builder.flags(name, (int) count, scope);
+    return count == 0 ? NONE : builder.flags(name, (int) count, scope);
   }
 
   /**

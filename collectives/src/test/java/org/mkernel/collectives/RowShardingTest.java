@@ -2,12 +2,15 @@ package org.mkernel.collectives;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.Map;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.LongRange;
 import org.junit.jupiter.api.Test;
+import org.mkernel.api.DType;
 import org.mkernel.api.schedule.Topology;
+import org.mkernel.api.spi.Problem;
 
 final class RowShardingTest {
   @Test
@@ -39,5 +42,21 @@ final class RowShardingTest {
       }
     }
     assertThat(next).isEqualTo(rows);
+  }
+
+  @Test
+  void elementsOfANodeStartAtItsRankAndAtLines() {
+    Problem problem =
+        new Problem(
+            Broadcast.NAME, Topology.of(2, 3), DType.BF16, Map.of("m", 10L, "n", 13L), Map.of());
+    RowSharding sharding = RowSharding.ofElementsOnNode(problem, 4);
+    assertThat(sharding.block()).isEqualTo(64);
+    assertThat(sharding.first(4)).isZero();
+    assertThat(sharding.count(4)).isEqualTo(64);
+    assertThat(sharding.first(5)).isEqualTo(64);
+    assertThat(sharding.count(5)).isEqualTo(64);
+    assertThat(sharding.first(3)).isEqualTo(128);
+    assertThat(sharding.count(3)).isEqualTo(2);
+    assertThat(sharding.count(0)).isZero();
   }
 }

@@ -102,11 +102,11 @@ final class Problems {
       case "broadcast" -> others * m * problem.size("n") * problem.dtype().bytes();
       case "all-to-all" -> {
         // Blocks for ranks of other nodes; the last ranks have less rows, or none.
-        int ranks = world.size() / world.nodes();
         long rows = 0;
         long block = Math.ceilDiv(m, world.size());
         for (int target = 0; target < world.size(); target++) {
-          rows += (world.size() - ranks) * Math.clamp(m - target * block, 0, block);
+          int sources = world.size() - world.ranks(world.node(target));
+          rows += sources * Math.clamp(m - target * block, 0, block);
         }
         yield rows * problem.size("n") * problem.dtype().bytes();
       }

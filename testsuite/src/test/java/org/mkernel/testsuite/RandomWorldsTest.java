@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.IntStream;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -16,6 +17,8 @@ import org.mkernel.api.Config;
 import org.mkernel.api.DType;
 import org.mkernel.api.schedule.Topology;
 import org.mkernel.api.spi.Problem;
+import org.mkernel.check.CheckReport;
+import org.mkernel.check.ScheduleChecker;
 import org.mkernel.testkit.ExactRun;
 
 /**
@@ -24,15 +27,33 @@ import org.mkernel.testkit.ExactRun;
  */
 final class RandomWorldsTest {
 
+  /** Up to 17 ranks on equal nodes, which a process can emulate. */
   @Provide
   Arbitrary<Problem> problems() {
-    Arbitrary<Topology> worlds =
+    return problems(
         Arbitraries.integers()
             .between(1, 17)
             .flatMap(nodes ->
                 Arbitraries.integers()
                     .between(1, 17 / nodes)
-                    .map(ranks -> Topology.of(nodes, ranks)));
+                    .map(ranks -> Topology.of(nodes, ranks))));
+  }
+
+  /** Four nodes of any sizes, with ranks in any places. */
+  @Provide
+  Arbitrary<Problem> raggedProblems() {
+    return problems(
+        Arbitraries.integers()
+            .between(0, 3)
+            .array(int[].class)
+            .ofMaxSize(13)
+            .map(drawn ->
+                // Each node is used at least once.
+                Topology.of(
+                    IntStream.concat(IntStream.of(drawn), IntStream.range(0, 4)).toArray())));
+  }
+
+  private static Arbitrary<Problem> problems(Arbitrary<Topology> worlds) {
     Arbitrary<Map<String, String>> cuts =
         Combinators.combine(lengths(), lengths(), lengths())
             .as((chunk, rows, columns) ->
@@ -69,6 +90,13 @@ final class RandomWorldsTest {
 
   private static Arbitrary<String> lengths() {
     return Arbitraries.integers().between(1, 40).map(String::valueOf);
+  }
+
+  @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
+  void areProvenOnNodesOfAnySizes(@ForAll("raggedProblems") Problem problem) {
+    CheckReport report = ScheduleChecker.check(Problems.operator(problem).plan(problem));
+    assertThat(report.findings()).isEmpty();
+    assertThat(report.interBytes()).isEqualTo(Problems.interNodeBytes(problem));
   }
 
   @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
