@@ -3,6 +3,7 @@ package org.mkernel.transport.rdma;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.mkernel.api.Availability;
 import org.mkernel.api.Failure;
 import org.mkernel.api.UnavailableException;
 import org.mkernel.api.spi.Span;
@@ -55,6 +56,11 @@ final class RdmaWire implements Wire {
         throw new UnavailableException(
             "%s; at least %d KiB are needed".formatted(limit, MemoryLimit.LEAST >> 10),
             Failure.remedy(MemoryLimit.REMEDY).withRank(context.rank()));
+      }
+      // Asking is what loads the library, should nobody have asked before.
+      if (VerbsLibrary.availability() instanceof Availability.Unavailable missing) {
+        throw new UnavailableException(
+            missing.reason(), Failure.remedy(missing.remedy()).withRank(context.rank()));
       }
       adapter = Adapter.open(sysfs, options, context.rank());
     }
