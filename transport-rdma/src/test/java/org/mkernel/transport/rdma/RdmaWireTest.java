@@ -239,6 +239,68 @@ final class RdmaWireTest {
     }
   }
 
+  /** Drops all packets to rxe1, or none. */
+  private static void blackout(boolean begins) throws Exception {
+    List<String> command =
+        List.of(
+            "tc", "qdisc", begins ? "add" : "del", "dev", "rp1", "root", "netem", "loss", "100%");
+    assertThat(new ProcessBuilder(command).inheritIO().start().waitFor()).isZero();
+  }
+
+  @Test
+  void linkThatIsCutEndsInAFailure() throws Exception {
+    try (RdmaRanks ranks = ranks(2, "rdma.timeout", "14")) {
+      List<RdmaChannel> channels = ranks.open(rank -> blocks(ranks, 2, rank, 2));
+      Count count = new Count();
+      blackout(true);
+      try {
+        assertThat(channels.getFirst().post(0, 1)).isTrue();
+        assertThat(channels.getFirst().post(1, 1)).isTrue();
+        await(
+            "two failures",
+            () -> {
+              channels.getFirst().poll(count);
+              return count.failures.size() >= 2;
+            });
+      } finally {
+        blackout(false);
+      }
+      assertThat(count.codes.getFirst()).isEqualTo(12);
+      assertThat(count.codes.getLast()).isEqualTo(5);
+      assertThat(count.completed).isEmpty();
+    }
+  }
+
+  @Test
+  void linkThatComesBackInTimeIsSurvived() throws Exception {
+    try (RdmaRanks ranks = ranks(2, "rdma.timeout", "18", "rdma.retries", "7")) {
+      List<RdmaChannel> channels = ranks.open(rank -> blocks(ranks, 2, rank, 1));
+      Count count = new Count();
+      blackout(true);
+      try {
+        assertThat(channels.getFirst().post(0, 1)).isTrue();
+        long start = System.nanoTime();
+        await(
+            "half a second",
+            () -> {
+              channels.getFirst().poll(count);
+              return System.nanoTime() - start > 500_000_000L;
+            });
+        assertThat(count.completed).isEmpty();
+      } finally {
+        blackout(false);
+      }
+      await(
+          "completion",
+          () -> {
+            channels.getFirst().poll(count);
+            return !count.completed.isEmpty();
+          });
+      assertThat(count.failures).isEmpty();
+      assertThat(RdmaRanks.flag(ranks.flags[1], 0)).isEqualTo(1);
+    }
+  }
+
   @Test
   void memoryThatIsGoneThereIsAnAccessError() {
     try (RdmaRanks ranks = ranks(2)) {
