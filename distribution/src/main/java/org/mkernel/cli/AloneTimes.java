@@ -31,7 +31,7 @@ record AloneTimes(OptionalLong computeNanos, OptionalLong communicationNanos) {
     int nodes = problem.topology().nodes();
     try (MKernel mkernel = MKernel.open(config);
         World world = mkernel.local(nodes, problem.topology().size() / nodes)) {
-      OperatorRun.Outcome outcome = run.run(world, false, null);
+      OperatorRun.Outcome outcome = run.run(world, false, false, null);
       return outcome.report().tasks() > 0
           ? OptionalLong.of(outcome.launchNanos())
           : OptionalLong.empty();

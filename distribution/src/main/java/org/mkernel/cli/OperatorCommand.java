@@ -85,6 +85,11 @@ abstract class OperatorCommand implements Callable<Integer> {
 
   /** The problem that the options describe. Options of {@code -o} that are not its own are left. */
   final Problem problem() {
+    return problem(Topology.of(nodes, ranksPerNode));
+  }
+
+  /** As {@link #problem()}, for ranks that a launcher started. */
+  final Problem problem(Topology topology) {
     Map<String, Long> extents = new HashMap<>();
     sizes.forEach((name, option) -> {
       Long given = option.getValue();
@@ -101,8 +106,7 @@ abstract class OperatorCommand implements Callable<Integer> {
         chosen.put(name, defaultOption(name));
       }
     });
-    return new Problem(
-        operator.name(), Topology.of(nodes, ranksPerNode), DType.of(dtype), extents, chosen);
+    return new Problem(operator.name(), topology, DType.of(dtype), extents, chosen);
   }
 
   /** The size of an extent that was not given. */
@@ -136,5 +140,6 @@ abstract class OperatorCommand implements Callable<Integer> {
 
   private static final java.util.SortedSet<String> RUNTIME_OPTIONS =
       new java.util.TreeSet<>(
-          java.util.Set.of("deadline", "device", "intra-transport", "plugins", "transport"));
+          java.util.Set.of(
+              "deadline", "device", "intra-transport", "join-deadline", "plugins", "transport"));
 }

@@ -1,6 +1,9 @@
 package org.mkernel.cli;
 
+import java.io.ByteArrayOutputStream;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
@@ -23,8 +26,12 @@ import org.mkernel.api.spi.OperandSpec;
 import org.mkernel.api.spi.Problem;
 import org.mkernel.cli.io.TensorWriter;
 
-/** Runs an operator in a world of this process: fills, launches, verifies, digests, writes. */
+/**
+ * Runs an operator: fills, launches, verifies, digests, writes. In a world of several processes
+ * each does so for its own ranks, and all learn the whole outcome.
+ */
 final class OperatorRun {
+  private static final long BATCH_BYTES = 256 << 10;
   private static final long AWAIT_NANOS = TimeUnit.DAYS.toNanos(1);
 
   private final CollectiveProvider operator;
@@ -49,7 +56,7 @@ final class OperatorRun {
   /**
    * What a run gave.
    *
-   * @param report what was prepared
+   * @param report what the first rank of this process prepared
    * @param verifier what was compared, if it was
    * @param digest SHA-256 of all ranks' outputs in rank order
    * @param launchNanos the median over launches of the slowest rank's time
@@ -57,7 +64,15 @@ final class OperatorRun {
   record Outcome(
       OperationReport report, Optional<Verifier> verifier, String digest, long launchNanos) {}
 
-  Outcome run(World world, boolean verify, @Nullable TensorWriter writer) {
+  /**
+   * Runs.
+   *
+   * @param write whether the output is written, alike in all processes
+   * @param writer writes it, in the process of rank 0
+   */
+  Outcome run(World world, boolean verify, boolean write, @Nullable TensorWriter writer) {
+    int first = world.localRanks().getFirst().index();
+    boolean alone = world.localRanks().size() == world.size();
     Optional<Verifier> verifier =
         verify ? Optional.of(new Verifier(problem, operator, inputs)) : Optional.empty();
     AtomicReference<@Nullable OperationReport> report = new AtomicReference<>();
@@ -68,7 +83,7 @@ final class OperatorRun {
       Map<String, Tensor> tensors = allocate(rank);
       try (Operation operation =
           rank.prepare(Collective.of(operator.name(), tensors, problem.options()))) {
-        if (rank.index() == 0) {
+        if (rank.index() == first) {
           report.set(operation.report());
         }
         for (int i = 0; i < iterations; i++) {
@@ -89,18 +104,102 @@ final class OperatorRun {
       }
       digests[rank.index()] = sha.digest();
     });
+    if (!alone) {
+      tellOthers(world, nanos, digests, verifier);
+    }
     MessageDigest all = sha256();
     for (byte[] digest : digests) {
       all.update(digest);
     }
-    if (writer != null) {
+    if (write && !alone) {
+      gather(world, writer, firstOutput);
+    } else if (writer != null) {
       write(writer, firstOutput);
     }
     OperationReport prepared = report.get();
     if (prepared == null) {
-      throw new IllegalStateException("rank 0 reported nothing");
+      throw new IllegalStateException("no rank reported");
     }
     return new Outcome(prepared, verifier, HexFormat.of().formatHex(all.digest()), median(nanos));
+  }
+
+  /** Exchanges what each process knows of its ranks: digest, times, and what was found wrong. */
+  private void tellOthers(
+      World world, long[][] nanos, byte[][] digests, Optional<Verifier> verifier) {
+    world.eachLocalRank(rank -> {
+      int own = rank.index();
+      ByteBuffer out = ByteBuffer.allocate(digests[own].length + Long.BYTES * (iterations + 3));
+      out.put(digests[own]);
+      for (long time : nanos[own]) {
+        out.putLong(time);
+      }
+      out.putLong(verifier.map(Verifier::elements).orElse(0L));
+      out.putLong(verifier.map(Verifier::wrong).orElse(0L));
+      out.putDouble(verifier.map(Verifier::maxError).orElse(0.0));
+      List<byte[]> all = rank.exchange().allGather(out.array());
+      for (int peer = 0; peer < all.size(); peer++) {
+        if (peer == own) {
+          continue;
+        }
+        ByteBuffer in = ByteBuffer.wrap(all.get(peer));
+        byte[] digest = new byte[digests[own].length];
+        in.get(digest);
+        digests[peer] = digest;
+        for (int i = 0; i < iterations; i++) {
+          nanos[peer][i] = in.getLong();
+        }
+        long elements = in.getLong();
+        long wrong = in.getLong();
+        double maxError = in.getDouble();
+        verifier.ifPresent(v -> v.add(elements, wrong, maxError));
+      }
+    });
+  }
+
+  /** Brings the output to rank 0, some rows at a time. */
+  private void gather(World world, @Nullable TensorWriter writer, HostTensor[] outputs) {
+    OperandSpec operand = written(operands);
+    int bytes = problem.dtype().bytes();
+    long batch = Math.max(1, BATCH_BYTES / Math.max(1, operand.columns() * bytes));
+    MemorySegment whole =
+        MemorySegment.ofArray(new byte[Math.toIntExact(operand.columns() * bytes)]);
+    world.eachLocalRank(rank -> {
+      for (long from = 0; from < operand.rows(); from += batch) {
+        long to = Math.min(operand.rows(), from + batch);
+        List<byte[]> parts =
+            rank.exchange()
+                .allGather(
+                    rows(outputs[rank.index()], operand.shards().get(rank.index()), from, to));
+        for (long row = from; writer != null && row < to; row++) {
+          for (int peer = 0; peer < parts.size(); peer++) {
+            OperandSpec.Shard shard = operand.shards().get(peer);
+            if (row >= shard.row() && row < shard.row() + shard.rows()) {
+              long width = shard.columns() * bytes;
+              MemorySegment.copy(
+                  MemorySegment.ofArray(parts.get(peer)),
+                  (row - Math.max(from, shard.row())) * width,
+                  whole,
+                  shard.column() * bytes,
+                  width);
+            }
+          }
+          writer.write(row, whole);
+        }
+      }
+    });
+    if (writer != null) {
+      writer.commit();
+    }
+  }
+
+  /** Those rows of a range that a rank has, end to end. */
+  private static byte[] rows(HostTensor output, OperandSpec.Shard shard, long from, long to) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    long end = Math.min(to, shard.row() + shard.rows());
+    for (long row = Math.max(from, shard.row()); row < end; row++) {
+      bytes.writeBytes(output.row(row - shard.row()).toArray(ValueLayout.JAVA_BYTE));
+    }
+    return bytes.toByteArray();
   }
 
   /** The output that is written to a file. */

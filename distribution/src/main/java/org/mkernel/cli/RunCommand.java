@@ -4,7 +4,6 @@ import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -14,15 +13,20 @@ import org.mkernel.api.MKernel;
 import org.mkernel.api.UnavailableException;
 import org.mkernel.api.UsageException;
 import org.mkernel.api.World;
+import org.mkernel.api.schedule.Topology;
 import org.mkernel.api.spi.CollectiveProvider;
 import org.mkernel.api.spi.OperandSpec;
 import org.mkernel.api.spi.Problem;
 import org.mkernel.cli.io.TensorWriter;
+import org.mkernel.runtime.join.Launch;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code mkernel run OP}: runs an operator over nodes that are emulated in this process. */
+/**
+ * {@code mkernel run OP}: runs an operator over nodes that are emulated in this process, or over
+ * the ranks that a launcher started, of which rank 0 reports.
+ */
 final class RunCommand extends OperatorCommand {
   private final Config config;
   private final Interruption interruption;
@@ -120,36 +124,93 @@ final class RunCommand extends OperatorCommand {
     if (iterations < 1) {
       throw new UsageException("--iterations is %d; at least 1 is needed".formatted(iterations));
     }
-    Problem problem = problem();
-    List<OperandSpec> operands = operator.operands(problem);
     checkTrace();
-    OperatorRun.Outcome outcome;
-    AloneTimes alone;
-    try (InputData inputs = new InputData(operator, problem, seed, input);
-        MKernel mkernel = MKernel.open(traced());
+    boolean launched = Launch.of(configured()).isLaunched();
+    Finished finished;
+    try (MKernel mkernel = MKernel.open(traced());
         Interruption.Guard guard = interruption.guard(mkernel, whatStops())) {
-      OperatorRun run = new OperatorRun(operator, problem, operands, inputs, iterations);
-      OperandSpec written = OperatorRun.written(operands);
-      try (@Nullable TensorWriter writer =
-              output == null
-                  ? null
-                  : TensorWriter.create(
-                      output, problem.dtype(), written.rows(), written.columns());
-          World world = mkernel.local(nodes, ranksPerNode)) {
-        outcome = run.run(world, verify, writer);
-        guard.completed();
-      }
-      alone = AloneTimes.measure(configured(), problem, run);
+      finished = launched ? joined(mkernel, guard) : local(mkernel, guard);
     }
-    RunReport report = new RunReport(operator, problem, outcome, alone, iterations);
+    OperatorRun.Outcome outcome = finished.outcome();
+    boolean right = outcome.verifier().map(v -> v.wrong() == 0).orElse(true);
+    if (!finished.reports()) {
+      return right ? ExitCode.DONE : ExitCode.WRONG;
+    }
+    RunReport report =
+        new RunReport(operator, finished.problem(), outcome, finished.alone(), iterations);
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
       report.document().printTo(out);
     } else {
       report.print(out);
     }
-    boolean right = outcome.verifier().map(v -> v.wrong() == 0).orElse(true);
     return right ? ExitCode.DONE : ExitCode.WRONG;
+  }
+
+  /**
+   * What a run left.
+   *
+   * @param problem what was computed
+   * @param outcome what came out
+   * @param alone how long its halves take
+   * @param reports whether this process is the one that says so
+   */
+  private record Finished(
+      Problem problem, OperatorRun.Outcome outcome, AloneTimes alone, boolean reports) {}
+
+  private Finished local(MKernel mkernel, Interruption.Guard guard) {
+    Problem problem = problem();
+    try (InputData inputs = new InputData(operator, problem, seed, input)) {
+      OperatorRun run = operatorRun(problem, inputs);
+      OperatorRun.Outcome outcome;
+      try (@Nullable TensorWriter writer = writer(problem);
+          World world = mkernel.local(nodes, ranksPerNode)) {
+        outcome = run.run(world, verify, output != null, writer);
+        guard.completed();
+      }
+      return new Finished(
+          problem, outcome, AloneTimes.measure(configured(), problem, run), true);
+    }
+  }
+
+  private Finished joined(MKernel mkernel, Interruption.Guard guard) {
+    try (World world = mkernel.join()) {
+      requireOptionsFit(world.topology());
+      Problem problem = problem(world.topology());
+      boolean first = world.localRanks().getFirst().index() == 0;
+      try (InputData inputs = new InputData(operator, problem, seed, input);
+          @Nullable TensorWriter writer = first ? writer(problem) : null) {
+        OperatorRun.Outcome outcome =
+            operatorRun(problem, inputs).run(world, verify, output != null, writer);
+        guard.completed();
+        return new Finished(problem, outcome, AloneTimes.NONE, first);
+      }
+    }
+  }
+
+  private OperatorRun operatorRun(Problem problem, InputData inputs) {
+    return new OperatorRun(operator, problem, operator.operands(problem), inputs, iterations);
+  }
+
+  private @Nullable TensorWriter writer(Problem problem) {
+    if (output == null) {
+      return null;
+    }
+    OperandSpec written = OperatorRun.written(operator.operands(problem));
+    return TensorWriter.create(output, problem.dtype(), written.rows(), written.columns());
+  }
+
+  /** A launcher says where ranks are: options that say otherwise are a mistake. */
+  private void requireOptionsFit(Topology topology) {
+    boolean nodesGiven = spec.commandLine().getParseResult().hasMatchedOption("--nodes");
+    boolean ranksGiven = spec.commandLine().getParseResult().hasMatchedOption("--ranks-per-node");
+    if ((nodesGiven && nodes != topology.nodes())
+        || (ranksGiven && ranksPerNode * topology.nodes() != topology.size())) {
+      throw new UsageException(
+          "--nodes and --ranks-per-node say %d and %d, but the launcher started %s"
+              .formatted(nodes, ranksPerNode, topology),
+          Failure.remedy("leave these options out under a launcher"));
+    }
   }
 
   private String whatStops() {

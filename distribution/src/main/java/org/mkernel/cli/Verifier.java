@@ -46,6 +46,13 @@ final class Verifier {
     return exact;
   }
 
+  /** Adds what another process has found. */
+  void add(long otherElements, long otherWrong, double otherMaxError) {
+    elements.addAndGet(otherElements);
+    wrong.addAndGet(otherWrong);
+    maxError.accumulate(otherMaxError);
+  }
+
   /** Checks what one rank has of an output. Safe for use by several threads. */
   void check(int rank, OperandSpec operand, HostTensor tensor) {
     OperandSpec.Shard shard = operand.shards().get(rank);

@@ -2,6 +2,7 @@ package org.mkernel.api;
 
 import java.util.Optional;
 import org.mkernel.api.schedule.Topology;
+import org.mkernel.api.spi.Exchange;
 
 /** One participant, used by one thread at a time. */
 public interface Rank {
@@ -80,6 +81,14 @@ public interface Rank {
    * @throws UnavailableException when there is no such operator, kernel or transport
    */
   Operation prepare(Collective collective);
+
+  /**
+   * How ranks agree outside of operations, for what is small: at most 16 MiB from each rank, and 64
+   * MiB in all, divided by the number of ranks. Collective, as {@link #prepare} is.
+   *
+   * @return an all-gather of bytes
+   */
+  Exchange exchange();
 
   /**
    * Why the world is dead, also when nobody awaited the launch that failed.

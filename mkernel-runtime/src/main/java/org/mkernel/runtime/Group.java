@@ -34,7 +34,7 @@ interface Group {
   /** What transports need to know of the world, as options. */
   Map<String, String> options();
 
-  /** Waits until no rank needs another one any more, or the deadline has passed. */
+  /** Waits until no rank needs another one any more, or the join deadline has passed. */
   void leave();
 
   /** Frees what the group holds. */

@@ -72,7 +72,7 @@ final class JoinedGroup implements Group {
 
   @Override
   public void leave() {
-    membership.leave(world.waitNanos());
+    membership.leave();
     leaving = true;
   }
 

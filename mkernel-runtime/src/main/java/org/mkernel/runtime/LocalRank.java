@@ -68,7 +68,8 @@ final class LocalRank implements Rank {
     return device;
   }
 
-  Exchange exchange() {
+  @Override
+  public Exchange exchange() {
     return exchange;
   }
 

@@ -80,7 +80,9 @@ final class LocalWorld implements World {
         membership
             .map(m -> new int[] {m.rank()})
             .orElseGet(() -> IntStream.range(0, topology.size()).toArray());
-    this.trace = Trace.of(config.option("trace"));
+    this.trace =
+        Trace.of(
+            config.option("trace").map(file -> traceOf(file, membership.isPresent(), here[0])));
     DeviceProvider device = Selection.device(config, plugins);
     Selection.Reachable reachable =
         membership
@@ -117,6 +119,16 @@ final class LocalWorld implements World {
         close();
       }
     }
+  }
+
+  /** Each process writes a trace of its own: all but rank 0's carry the rank in their name. */
+  private static String traceOf(String file, boolean joined, int rank) {
+    if (!joined || rank == 0) {
+      return file;
+    }
+    int dot = file.lastIndexOf('.');
+    int end = dot > file.lastIndexOf('/') ? dot : file.length();
+    return "%s-rank%d%s".formatted(file.substring(0, end), rank, file.substring(end));
   }
 
   Config config() {

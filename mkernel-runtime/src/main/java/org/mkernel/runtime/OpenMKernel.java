@@ -3,6 +3,8 @@ package org.mkernel.runtime;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.mkernel.api.ClosedException;
 import org.mkernel.api.Config;
 import org.mkernel.api.MKernel;
@@ -16,6 +18,8 @@ import org.mkernel.runtime.join.Membership;
 
 /** One open mkernel: the plug-ins that were found, and the worlds made from them. */
 final class OpenMKernel implements MKernel {
+  private static final Logger LOG = LogManager.getLogger(OpenMKernel.class);
+
   private final Config config;
   private final Plugins plugins;
   private final Set<LocalWorld> worlds = new LinkedHashSet<>();
@@ -39,6 +43,12 @@ final class OpenMKernel implements MKernel {
       Topology topology = Agreement.topology(membership, launch);
       LocalWorld world = LocalWorld.joined(config, plugins, topology, membership, this::forget);
       made = true;
+      LOG.info(
+          "rank {} of {} joined: {}; {}",
+          launch.rank(),
+          launch.size(),
+          topology,
+          launch.describe());
       return remember(world);
     } catch (MKernelException e) {
       membership.abort(e);

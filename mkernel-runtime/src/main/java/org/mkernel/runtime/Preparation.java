@@ -12,6 +12,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.mkernel.api.Collective;
 import org.mkernel.api.Failure;
 import org.mkernel.api.MKernelException;
@@ -49,6 +51,7 @@ final class Preparation {
   /** Alignment of each buffer in a workspace: what the strictest executor asks for. */
   private static final long ALIGNMENT = 256;
 
+  private static final Logger LOG = LogManager.getLogger(Preparation.class);
   private static final int MAX_FIFO = 1 << 16;
   private static final int MIN_FIFO = 64;
 
@@ -80,6 +83,7 @@ final class Preparation {
       PreparedOperation operation = bind(planned);
       rank.exchange().allGather(new byte[0]);
       done = true;
+      LOG.info("rank {} prepared {}", rank.index(), operation.report());
       return operation;
     } catch (MKernelException e) {
       // The others wait for this rank: they must not wait out their deadline.

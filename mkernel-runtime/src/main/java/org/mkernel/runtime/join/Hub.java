@@ -50,7 +50,6 @@ final class Hub extends Membership {
   private final ServerSocketChannel server;
   private final String where;
   private final byte[] world = Handshake.nonce();
-  private final long joinNanos;
   private final long opened = System.nanoTime();
   private final Map<Link, Stranger> strangers = new LinkedHashMap<>();
   private final Map<Link, Integer> rankOf = new HashMap<>();
@@ -87,11 +86,10 @@ final class Hub extends Membership {
       long waitNanos,
       ThreadFactory threads)
       throws IOException {
-    super(0, size, secret, waitNanos, threads);
+    super(0, size, secret, joinNanos, waitNanos, threads);
     this.server = server;
     this.address = address;
     this.where = String.valueOf(server.getLocalAddress());
-    this.joinNanos = joinNanos;
     this.members = new Link[size];
     this.left = new boolean[size];
     this.parts = new byte[size][];
@@ -535,7 +533,7 @@ final class Hub extends Membership {
         return;
       }
     }
-    if (waiting && now - roundBegan > waitNanos) {
+    if (waiting && now - roundBegan > joinNanos) {
       List<Integer> absent = new ArrayList<>();
       for (int peer = 0; peer < size; peer++) {
         if (!present[peer]) {
@@ -545,10 +543,10 @@ final class Hub extends Membership {
       fail(
           new PeerLostException(
               "ranks waited %.1f s for others to take part; missing are ranks %s"
-                  .formatted(waitNanos / 1e9, absent),
+                  .formatted(joinNanos / 1e9, absent),
               Failure.remedy(
                       "every rank must make the same collective calls (join, prepare) in the same"
-                          + " order; raise the option deadline if they are only slow")
+                          + " order; raise MKERNEL_JOIN_DEADLINE if they are only slow")
                   .withRank(0)
                   .withPeer(absent.getFirst())));
     }

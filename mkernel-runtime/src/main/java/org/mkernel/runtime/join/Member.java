@@ -31,9 +31,14 @@ final class Member extends Membership {
   private final InetAddress address;
 
   private Member(
-      Launch launch, Secret secret, Greeting greeting, long waitNanos, ThreadFactory threads)
+      Launch launch,
+      Secret secret,
+      Greeting greeting,
+      long joinNanos,
+      long waitNanos,
+      ThreadFactory threads)
       throws IOException {
-    super(launch.rank(), launch.size(), secret, waitNanos, threads);
+    super(launch.rank(), launch.size(), secret, joinNanos, waitNanos, threads);
     this.world = greeting.world;
     this.hub = new Link(greeting.channel, selector);
     hub.seal(
@@ -56,7 +61,7 @@ final class Member extends Membership {
     Greeting greeting = greet(launch, endpoint, secret, joinNanos, deadline);
     Member member;
     try {
-      member = new Member(launch, secret, greeting, waitNanos, threads);
+      member = new Member(launch, secret, greeting, joinNanos, waitNanos, threads);
     } catch (IOException e) {
       closeQuietly(greeting.channel);
       throw lost(launch, endpoint, joinNanos, e);

@@ -42,7 +42,7 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
   private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(2);
   private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(300);
   private static final long MAX_BEAT_NANOS = TimeUnit.SECONDS.toNanos(1);
-  private static final long LEAST_SILENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(700);
+  private static final long LEAST_SILENCE_NANOS = TimeUnit.SECONDS.toNanos(3);
   private static final int MAX_CONTRIBUTION = 16 << 20;
   private static final int MAX_QUESTION = 1 << 16;
 
@@ -50,6 +50,7 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
   final int size;
   final Secret secret;
   final long waitNanos;
+  final long joinNanos;
   final Selector selector;
   final CompletableFuture<Boolean> ready = new CompletableFuture<>();
   final CompletableFuture<Boolean> allLeft = new CompletableFuture<>();
@@ -65,10 +66,12 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
   private long round;
   private long nextQuestion;
 
-  Membership(int rank, int size, Secret secret, long waitNanos, ThreadFactory threads) {
+  Membership(
+      int rank, int size, Secret secret, long joinNanos, long waitNanos, ThreadFactory threads) {
     this.rank = rank;
     this.size = size;
     this.secret = secret;
+    this.joinNanos = joinNanos;
     this.waitNanos = waitNanos;
     this.threads = threads;
     try {
@@ -114,8 +117,9 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
    * Meets the other ranks. Collective; it returns when all are here.
    *
    * @param launch who and where, in a world of several ranks
-   * @param config settings: {@code join-deadline} in seconds, 60 unless set, {@code deadline} for
-   *     what comes after, {@code secret} or {@code secret-file}
+   * @param config settings: {@code join-deadline} in seconds, 60 unless set, for the meeting and
+   *     each exchange, {@code deadline} for how long a rank may be silent, {@code secret} or {@code
+   *     secret-file}
    * @return the place in the world
    * @throws PeerLostException when ranks are missing at the deadline; it names them
    * @throws org.mkernel.api.MismatchException when secrets, versions, sizes or numbers do not fit
@@ -238,7 +242,7 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
       gathering = result;
       attempt(() -> contribute(++round, copy));
     });
-    return await(result, waitNanos + 2 * GRACE_NANOS, "take part in an exchange").stream()
+    return await(result, joinNanos + 2 * GRACE_NANOS, "take part in an exchange").stream()
         .map(part -> part.orElseThrow(IllegalStateException::new))
         .toList();
   }
@@ -291,14 +295,13 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
   }
 
   /**
-   * Says that this rank needs nothing more, and waits until all say so or the world is dead.
-   *
-   * @param nanos how long to wait at most
+   * Says that this rank needs nothing more, and waits until all say so, the world is dead, or the
+   * join deadline has passed.
    */
-  public final void leave(long nanos) {
+  public final void leave() {
     post(() -> attempt(this::sendLeave));
     try {
-      var _ = allLeft.get(nanos, TimeUnit.NANOSECONDS);
+      var _ = allLeft.get(joinNanos, TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException | TimeoutException e) {

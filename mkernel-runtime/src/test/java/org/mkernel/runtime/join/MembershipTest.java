@@ -68,7 +68,7 @@ final class MembershipTest {
               .start(() -> {
                 try (Membership membership = Membership.join(rank.launch(), rank.config())) {
                   body.accept(membership);
-                  membership.leave(TimeUnit.SECONDS.toNanos(10));
+                  membership.leave();
                 } catch (MKernelException e) {
                   thrown[index] = e;
                 }
@@ -364,11 +364,34 @@ final class MembershipTest {
               if (membership.rank() != 1) {
                 var _ = membership.allGather(new byte[0]);
               } else {
-                membership.leave(TimeUnit.SECONDS.toNanos(5));
+                membership.leave();
               }
             });
     assertThat(thrown.get(0)).hasMessageContaining("rank 1 has closed its world");
     assertThat(thrown.get(2)).hasMessageContaining("rank 1 has closed its world");
+  }
+
+  @Test
+  void namesTheRankThatIsLate() throws Exception {
+    List<Throwable> thrown =
+        meet(
+            world(3, "127.0.0.1", CONFIG.option("join-deadline", "1.5")),
+            membership -> {
+              if (membership.rank() != 1) {
+                var _ = membership.allGather(new byte[0]);
+              } else {
+                try {
+                  Thread.sleep(2500);
+                } catch (InterruptedException e) {
+                  throw new IllegalStateException(e);
+                }
+              }
+            });
+    for (int rank : new int[] {0, 2}) {
+      assertThat(thrown.get(rank))
+          .isInstanceOf(PeerLostException.class)
+          .hasMessageContaining("missing are ranks [1]");
+    }
   }
 
   /** Strangers of all kinds, while ranks meet. */
@@ -387,7 +410,7 @@ final class MembershipTest {
                 try (Membership membership =
                     Membership.join(ranks.get(0).launch(), ranks.get(0).config())) {
                   var _ = membership.allGather(new byte[0]);
-                  membership.leave(TimeUnit.SECONDS.toNanos(10));
+                  membership.leave();
                 } catch (Throwable e) {
                   failed[0] = e;
                 }
