@@ -73,6 +73,13 @@ final class LocalRank implements Rank {
     return exchange;
   }
 
+  /** Memory that all ranks of the node can map. */
+  Device.Memory allocateMemory(long bytes, long alignment) {
+    return world.sharesMemory(index)
+        ? device.allocateShared(bytes, alignment)
+        : device.allocate(bytes, alignment);
+  }
+
   MappedPort mapped() {
     if (mapped == null) {
       throw new IllegalStateException("rank " + index + " has no mapped port");
@@ -116,7 +123,7 @@ final class LocalRank implements Rank {
   public Tensor allocate(DType dtype, long rows, long columns) {
     world.throwIfDead();
     long bytes = DeviceTensor.checkedBytes(index, dtype, rows, columns);
-    Device.Memory memory = device.allocate(bytes, TENSOR_ALIGNMENT);
+    Device.Memory memory = allocateMemory(bytes, TENSOR_ALIGNMENT);
     return remember(new DeviceTensor(this, dtype, rows, columns, memory.address(), memory));
   }
 

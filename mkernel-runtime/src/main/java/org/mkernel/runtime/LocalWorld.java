@@ -155,6 +155,11 @@ final class LocalWorld implements World {
     return Map.copyOf(options);
   }
 
+  /** Whether the node of a rank has ranks in other processes. */
+  boolean sharesMemory(int rank) {
+    return here.length < topology.size() && topology.ranks(topology.node(rank)) > 1;
+  }
+
   private List<Optional<Group.Progress>> progress(int operation) {
     return IntStream.range(0, topology.size())
         .mapToObj(rank -> Optional.of(progress(operation, rank)))

@@ -219,7 +219,7 @@ final class Preparation {
     Schedule schedule = planned.schedule();
     Device device = rank.device();
     Layout layout = new Layout(schedule);
-    Device.Memory arena = device.allocate(layout.arenaBytes, ALIGNMENT);
+    Device.Memory arena = rank.allocateMemory(layout.arenaBytes, ALIGNMENT);
     group.own(arena::close);
 
     int size = topology.size();
@@ -338,7 +338,7 @@ final class Preparation {
         long[] bases = new long[spans.size()];
         for (int span = 0; span < bases.length; span++) {
           byte[] handle = in.readNBytes(in.readInt());
-          bases[span] = handle.length == 0 ? 0 : rank.mapped().map(peer, handle);
+          bases[span] = handle.length == 0 ? 0 : map(peer, handle);
         }
         signals[peer] = bases[0];
         for (int b = 0; b < layout.span.length; b++) {
@@ -350,6 +350,12 @@ final class Preparation {
         throw new UncheckedIOException("rank " + peer + " sent a message that can't be read", e);
       }
     }
+  }
+
+  private long map(int peer, byte[] handle) {
+    long address = rank.mapped().map(peer, handle);
+    group.own(() -> rank.mapped().unmap(address));
+    return address;
   }
 
   private WiredQueue connect(

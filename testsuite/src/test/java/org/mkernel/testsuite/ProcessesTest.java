@@ -32,7 +32,7 @@ final class ProcessesTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"2, 1", "4, 1"})
+  @CsvSource({"2, 1", "1, 2", "2, 2"})
   void runAsInOneProcessAndReportOnce(int nodes, int ranksPerNode) throws Exception {
     String[] arguments = {"run", "all-gather-gemm", "--json", "--iterations=20"};
     try (Processes processes = new Processes(folder)) {
@@ -55,7 +55,9 @@ final class ProcessesTest {
       for (String same : new String[] {"digest", "elements", "tasks", "world"}) {
         assertThat(field(joined, same)).isEqualTo(field(alone, same));
       }
-      assertThat(joined).contains("\"inter\":{\"name\":\"tcp\"");
+      assertThat(joined.contains("\"inter\":{\"name\":\"tcp\"")).isEqualTo(nodes > 1);
+      assertThat(joined.contains("\"intra\":{\"name\":\"shared-memory\""))
+          .isEqualTo(ranksPerNode > 1);
       for (int rank = 1; rank < size; rank++) {
         assertThat(processes.out(rank)).isEmpty();
       }

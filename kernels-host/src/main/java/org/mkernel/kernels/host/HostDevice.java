@@ -26,6 +26,8 @@ final class HostDevice implements Device {
   /** The name alone is that of the interface here. */
   private static final MemorySegment ALL = org.mkernel.kernels.host.Memory.ALL;
 
+  private static final long PAGE_BYTES = 4096;
+
   private final ThreadFactory threads;
 
   HostDevice(ThreadFactory threads) {
@@ -43,6 +45,15 @@ final class HostDevice implements Device {
   }
 
   @Override
+  public Memory allocateShared(long bytes, long alignment) {
+    if (bytes <= 0 || alignment > PAGE_BYTES) {
+      return allocate(bytes, alignment);
+    }
+    requireAvailable(bytes);
+    return new SharedHostMemory(SharedSegment.allocate(bytes));
+  }
+
+  @Override
   public Pinned pinned(long bytes, long alignment) {
     return reserve(bytes, alignment);
   }
@@ -54,12 +65,7 @@ final class HostDevice implements Device {
           "%d bytes aligned to %d are asked for; at least 0 and a power of two are needed"
               .formatted(bytes, alignment));
     }
-    long available = bytes < WORTH_ASKING ? Long.MAX_VALUE : AvailableMemory.bytes();
-    if (bytes > available) {
-      throw new DeviceException(
-          "%d bytes of host memory are needed; %d are available".formatted(bytes, available),
-          Failure.remedy(REMEDY));
-    }
+    requireAvailable(bytes);
     Arena arena = Arena.ofShared();
     try {
       return new HostMemory(
@@ -70,6 +76,15 @@ final class HostDevice implements Device {
           "%d bytes of host memory can't be allocated: %s".formatted(bytes, e.getMessage()),
           Failure.remedy(REMEDY),
           e);
+    }
+  }
+
+  private static void requireAvailable(long bytes) {
+    long available = bytes < WORTH_ASKING ? Long.MAX_VALUE : AvailableMemory.bytes();
+    if (bytes > available) {
+      throw new DeviceException(
+          "%d bytes of host memory are needed; %d are available".formatted(bytes, available),
+          Failure.remedy(REMEDY));
     }
   }
 
@@ -95,13 +110,25 @@ final class HostDevice implements Device {
 
   @Override
   public byte[] export(long address, long bytes) {
-    return new MemoryHandle(address, bytes).encode();
+    return MemoryHandle.of(address, bytes).encode();
   }
 
+  @SuppressWarnings("MustBeClosedChecker") // The memory owns the arena and closes it.
   @Override
   public Memory map(byte[] handle) {
     MemoryHandle memory = MemoryHandle.decode(OptionalInt.empty(), handle);
-    return new MappedMemory(memory.address(), memory.bytes());
+    Arena arena = Arena.ofShared();
+    boolean mapped = false;
+    try {
+      MappedMemory here =
+          new MappedMemory(memory.map(OptionalInt.empty(), arena), memory.bytes(), arena);
+      mapped = true;
+      return here;
+    } finally {
+      if (!mapped) {
+        arena.close();
+      }
+    }
   }
 
   @Override
@@ -118,10 +145,41 @@ final class HostDevice implements Device {
   @Override
   public void close() {}
 
-  /** Memory of this process that another rank owns. */
-  private record MappedMemory(long address, long bytes) implements Memory {
+  /** Memory that another rank owns. */
+  private record MappedMemory(long address, long bytes, Arena arena) implements Memory {
     @Override
-    public void close() {}
+    public void close() {
+      if (arena.scope().isAlive()) {
+        arena.close();
+      }
+    }
+  }
+
+  /** Memory that other processes may map. */
+  private static final class SharedHostMemory implements Memory {
+    private final SharedSegment segment;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    SharedHostMemory(SharedSegment segment) {
+      this.segment = segment;
+    }
+
+    @Override
+    public long address() {
+      return segment.address();
+    }
+
+    @Override
+    public long bytes() {
+      return segment.bytes();
+    }
+
+    @Override
+    public void close() {
+      if (closed.compareAndSet(false, true)) {
+        segment.close();
+      }
+    }
   }
 
   private static final class HostMemory implements Pinned {

@@ -27,6 +27,18 @@ public interface Device extends AutoCloseable {
   Memory allocate(long bytes, long alignment);
 
   /**
+   * As {@link #allocate}, for memory that other processes of this node will map.
+   *
+   * @param bytes the size, at least 0
+   * @param alignment a power of two up to 4096
+   * @return the memory; closed by its owner
+   * @throws org.mkernel.api.DeviceException when there is not enough
+   */
+  default Memory allocateShared(long bytes, long alignment) {
+    return allocate(bytes, alignment);
+  }
+
+  /**
    * Allocates zeroed memory of the host that the device follows too: for words that both sides read
    * and write while a launch is in flight, such as the queue of commands.
    *

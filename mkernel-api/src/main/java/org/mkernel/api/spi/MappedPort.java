@@ -7,7 +7,7 @@ public non-sealed interface MappedPort extends Port {
    *
    * @param address its start
    * @param bytes its size
-   * @return a handle to send to peers
+   * @return a handle to send to peers; empty when they can't map this memory
    */
   byte[] export(long address, long bytes);
 
@@ -16,7 +16,14 @@ public non-sealed interface MappedPort extends Port {
    *
    * @param peer the rank that exported it
    * @param handle what it sent
-   * @return an address, valid here until the port is closed
+   * @return an address, valid here until it is unmapped or the port is closed
    */
   long map(int peer, byte[] handle);
+
+  /**
+   * Ends a mapping, once for each {@link #map}; nobody here uses it any more.
+   *
+   * @param address what {@code map} returned
+   */
+  default void unmap(long address) {}
 }
