@@ -13,7 +13,8 @@ import java.util.concurrent.TimeUnit;
 /** The command in several processes, one for each rank, as a launcher starts them. */
 final class Processes implements AutoCloseable {
   private static final String NATIVE_ACCESS =
-      "org.bytedeco.javacpp,org.bytedeco.openblas,org.mkernel.kernels.host,org.mkernel.runtime,"
+      "org.bytedeco.cuda,org.bytedeco.javacpp,org.bytedeco.openblas,org.mkernel.kernels.cuda,"
+          + "org.mkernel.kernels.host,org.mkernel.runtime,org.mkernel.transport.rdma,"
           + "org.mkernel.transport.tcp,org.mkernel.cli";
 
   private final Path folder;
