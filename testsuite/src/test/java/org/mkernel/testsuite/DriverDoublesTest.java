@@ -10,6 +10,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -23,6 +25,11 @@ import org.junit.jupiter.api.io.TempDir;
 final class DriverDoublesTest {
   private static final Path IMAGE =
       Path.of("../distribution/target/mkernel").toAbsolutePath().normalize();
+
+  private static final Pattern DEVICE =
+      Pattern.compile("\\{\"kind\":\"device\",\"name\":\"cuda\"[^}]*\\}");
+
+  private static final String UNAVAILABLE = "\"available\":false";
 
   private static final String DOUBLE =
       """
@@ -61,55 +68,65 @@ final class DriverDoublesTest {
     return folder.resolve("libcuda.so.1");
   }
 
+  /** What the command says of the device {@code cuda}, in JSON. */
   private String infoOfDevice() throws Exception {
-    return run("env", "LD_LIBRARY_PATH=" + folder, IMAGE.resolve("bin/mkernel").toString(), "info")
-        .lines()
-        .filter(line -> line.contains(" device ") && line.contains(" cuda "))
-        .findFirst()
-        .orElseThrow();
+    String info =
+        run(
+            "env",
+            "LD_LIBRARY_PATH=" + folder,
+            IMAGE.resolve("bin/mkernel").toString(),
+            "info",
+            "--json");
+    Matcher device = DEVICE.matcher(info);
+    assertThat(device.find()).as(info).isTrue();
+    return device.group();
   }
 
   @Test
   void aLibraryThatIsNoneIsNoDriver() throws Exception {
     Files.writeString(library(), "none");
     assertThat(infoOfDevice())
-        .startsWith("no ")
-        .contains("there is no NVIDIA driver", "remedy: install NVIDIA driver");
+        .contains(UNAVAILABLE)
+        .contains("there is no NVIDIA driver", "\"remedy\":\"install NVIDIA driver");
   }
 
   @Test
   void aStubIsNoDriver() throws Exception {
     makeDriver("");
-    assertThat(infoOfDevice()).startsWith("no ").contains("a stub without functions", "remedy: ");
+    assertThat(infoOfDevice())
+        .contains(UNAVAILABLE)
+        .contains("a stub without functions", "\"remedy\":\"");
   }
 
   @Test
   void aDriverThatDoesNotStartGivesItsCode() throws Exception {
     makeDriver(DOUBLE, "-DINIT=803", "-DVERSION=13000", "-DGPUS=1");
     assertThat(infoOfDevice())
-        .startsWith("no ")
-        .contains("cuInit failed: CUDA_ERROR_OF_A_TEST (803)", "remedy: ");
+        .contains(UNAVAILABLE)
+        .contains("cuInit failed: CUDA_ERROR_OF_A_TEST (803)", "\"remedy\":\"");
   }
 
   @Test
   void anOldDriverIsRefusedWithBothVersions() throws Exception {
     makeDriver(DOUBLE, "-DINIT=0", "-DVERSION=12040", "-DGPUS=1");
     assertThat(infoOfDevice())
-        .startsWith("no ")
-        .contains("the driver supports CUDA up to 12.4; 13.0 is needed", "remedy: ");
+        .contains(UNAVAILABLE)
+        .contains("the driver supports CUDA up to 12.4; 13.0 is needed", "\"remedy\":\"");
   }
 
   @Test
   void aDriverWithoutGpusIsSaidToHaveNone() throws Exception {
     makeDriver(DOUBLE, "-DINIT=0", "-DVERSION=13000", "-DGPUS=0");
-    assertThat(infoOfDevice()).startsWith("no ").contains("the driver shows no GPU", "remedy: ");
+    assertThat(infoOfDevice())
+        .contains(UNAVAILABLE)
+        .contains("the driver shows no GPU", "\"remedy\":\"");
   }
 
   @Test
   void gpusOfAnotherArchitectureAreNamed() throws Exception {
     makeDriver(DOUBLE, "-DINIT=0", "-DVERSION=13000", "-DGPUS=2");
     assertThat(infoOfDevice())
-        .startsWith("no ")
+        .contains(UNAVAILABLE)
         .contains("no GPU has compute capability 9.0", "NVIDIA A100 (8.0), NVIDIA A100 (8.0)");
   }
 
