@@ -188,6 +188,25 @@ class ScheduleCheckerTest {
     return ScheduleChecker.check(builder.build());
   }
 
+  /** Within a rank bytes are copied by a kernel; a put is for other ranks. */
+  @Test
+  void putToTheOwnRankIsRefused() {
+    ScheduleBuilder builder = new ScheduleBuilder("own", Topology.of(1, 1));
+    int in = builder.input("in", DType.F32, new long[] {16});
+    int out = builder.output("out", DType.F32, new long[] {16});
+    int flag = builder.flags("arrived", 1, Scope.SYSTEM);
+    ScheduleBuilder.RankBuilder rank = builder.rank(0);
+    int send = rank.pool("send");
+    rank.put(rank.region(in, 0, 1, 16, 16), rank.regionOf(0, out, 0, 1, 16, 16), flag);
+    rank.awaitEntered(0, out);
+    rank.role("communication", false, send);
+    assertThat(ScheduleChecker.check(builder.build()).findings())
+        .anySatisfy(finding -> {
+          assertThat(finding.rule()).isEqualTo(Rule.STRUCTURE);
+          assertThat(finding.message()).contains("rank 0 send[0] (put)").contains("own rank");
+        });
+  }
+
   @Test
   void outputBelongsToTheCallerBetweenLaunches() {
     assertThat(putIntoOutput(false, true, false).findings()).isEmpty();
