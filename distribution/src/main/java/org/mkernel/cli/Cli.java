@@ -53,7 +53,7 @@ final class Cli {
               .map(mkernel::collective)
               .toList();
       CommandLine run = group("run", "prepares, launches and verifies");
-      CommandLine plan = group("plan", "shows the schedule, and checks it");
+      CommandLine plan = group("plan", "shows the schedule, checks it, and predicts its time");
       for (CollectiveProvider operator : operators) {
         run.addSubcommand(
             operator.name(), spec(new RunCommand(config, operator, interruption), operator));

@@ -10,6 +10,8 @@ import org.mkernel.api.spi.CollectiveProvider;
 import org.mkernel.api.spi.Problem;
 import org.mkernel.check.CheckReport;
 import org.mkernel.check.ScheduleChecker;
+import org.mkernel.check.Simulation;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -19,6 +21,8 @@ final class PlanCommand extends OperatorCommand {
   @Option(names = "--check", description = "prove the schedule")
   boolean check;
 
+  @Mixin private SimulateOptions simulation = new SimulateOptions();
+
   @Spec private CommandSpec spec = CommandSpec.create();
 
   PlanCommand(CollectiveProvider operator) {
@@ -27,11 +31,15 @@ final class PlanCommand extends OperatorCommand {
 
   @Override
   public Integer call() {
+    simulation.check();
     Problem problem = problem();
     long start = System.nanoTime();
     Schedule schedule = operator.plan(problem);
     double millis = (System.nanoTime() - start) / 1e6;
     PrintWriter out = spec.commandLine().getOut();
+    if (simulation.json) {
+      return document(out, schedule, millis);
+    }
     out.printf(
         "%s on %s: %d tasks, planned in %.1f ms%n",
         schedule.name(), schedule.topology(), schedule.tasks(), millis);
@@ -61,7 +69,22 @@ final class PlanCommand extends OperatorCommand {
         out.printf("rank %-3d %-12s %s%n", rank, role.name(), pools);
       }
     }
-    return check ? report(out, schedule) : ExitCode.DONE;
+    int checked = check ? report(out, schedule) : ExitCode.DONE;
+    if (!simulation.simulate) {
+      return checked;
+    }
+    Simulation predicted = simulation.run(schedule);
+    new SimulationReport(predicted).printTo(out);
+    return predicted.isComplete() ? checked : ExitCode.WRONG;
+  }
+
+  private int document(PrintWriter out, Schedule schedule, double planMillis) {
+    if (check) {
+      ScheduleChecker.check(schedule).requireProven();
+    }
+    Simulation predicted = simulation.run(schedule);
+    new SimulationReport(predicted).json(planMillis).printTo(out);
+    return predicted.isComplete() ? ExitCode.DONE : ExitCode.WRONG;
   }
 
   private static int report(PrintWriter out, Schedule schedule) {

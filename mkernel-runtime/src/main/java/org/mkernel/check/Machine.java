@@ -22,7 +22,7 @@ import org.mkernel.api.schedule.Role;
  * @param wake how late a lane sees a signal for which it waited
  * @param launchNanos from the end of an epoch on a rank until its lanes start the next
  * @param lanes how many lanes serve a role
- * @param process what ranks share on their hosts
+ * @param host what ranks share on their hosts
  * @param mapped from a rank to all others of its node
  * @param wire between nodes
  * @param proxy what carries commands to the wire
@@ -37,7 +37,7 @@ public record Machine(
     Wake wake,
     double launchNanos,
     Lanes lanes,
-    Process process,
+    Host host,
     Link mapped,
     Wire wire,
     Proxy proxy) {
@@ -99,9 +99,9 @@ public record Machine(
    * @param processors how many lanes and proxies of a process run at once, sharing them evenly; 0
    *     when each has a processor of its own
    */
-  public record Process(Sharing sharing, int processors) {
+  public record Host(Sharing sharing, int processors) {
     /** Checks the number. */
-    public Process {
+    public Host {
       atLeast("processors", processors, 0);
     }
   }
@@ -224,7 +224,7 @@ public record Machine(
         new Wake(1_400, 1_400),
         5_000,
         new Lanes(128, 4, Map.of()),
-        new Process(Sharing.RANK, 0),
+        new Host(Sharing.RANK, 0),
         new Link(450e9, 1_700),
         new Wire(50e9, 50e9, 0, 2_000),
         new Proxy(100, 2_000, 0));
@@ -293,7 +293,7 @@ public record Machine(
         wake,
         launchNanos,
         lanes,
-        process,
+        host,
         mapped,
         wire,
         proxy);

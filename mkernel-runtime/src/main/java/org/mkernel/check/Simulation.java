@@ -1,10 +1,14 @@
 package org.mkernel.check;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.mkernel.api.schedule.Schedule;
+import org.mkernel.runtime.TraceEvents;
 
 /** What a {@link Simulator} predicts. Times are nanoseconds from the first launch. */
 public final class Simulation {
@@ -139,6 +143,15 @@ public final class Simulation {
    */
   public Machine machine() {
     return machine;
+  }
+
+  /**
+   * How many launches were simulated.
+   *
+   * @return at least 1
+   */
+  public int epochs() {
+    return epochs;
   }
 
   /**
@@ -289,7 +302,7 @@ public final class Simulation {
           link ? PathStep.Reason.LINK : PathStep.REASONS[timeline.reason[record]];
       double from = link ? Math.min(to, timeline.arrived[before]) : timeline.ready[record];
       int rank = rankOf(record % tasks);
-      long own = record / tasks + 1;
+      long own = record / tasks + 1L;
       path.add(new PathStep(own, rank, record % tasks - taskBase[rank], from, to, reason));
       if (own < epoch || reason == PathStep.Reason.LAUNCH) {
         break;
@@ -325,6 +338,33 @@ public final class Simulation {
         }
       }
     }
+  }
+
+  /**
+   * Writes the timeline as Chrome trace events, which Perfetto reads: a process per rank, a row per
+   * lane.
+   *
+   * @param file where to
+   * @throws org.mkernel.api.UnavailableException when the file can't be written
+   */
+  public void writeTrace(Path file) {
+    TraceEvents.write(
+        file,
+        schedule.topology(),
+        events -> {
+          try {
+            forEachTask((rank, lane, task, epoch, claimed, ready, done) -> {
+              try {
+                events.task(
+                    schedule, rank, lane, task, epoch, claimed / 1e3, ready / 1e3, done / 1e3);
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            });
+          } catch (UncheckedIOException e) {
+            throw e.getCause();
+          }
+        });
   }
 
   private int rankOf(int task) {

@@ -194,7 +194,7 @@ public final class Simulator {
       prepare(rank, costs);
     }
     int processes = Arrays.stream(processOf).max().orElse(0) + 1;
-    processors = Processors.of(processes, machine.process().processors());
+    processors = Processors.of(processes, machine.host().processors());
     version = new int[processes];
     proxies = new ProxyLine[processes];
     Arrays.setAll(proxies, p -> new ProxyLine());
@@ -203,7 +203,7 @@ public final class Simulator {
   private void prepare(int rank, TaskCosts costs) {
     RankSchedule r = schedule.rank(rank);
     processOf[rank] =
-        switch (machine.process().sharing()) {
+        switch (machine.host().sharing()) {
           case RANK -> rank;
           case NODE -> topology.node(rank);
           case WORLD -> 0;
@@ -541,7 +541,7 @@ public final class Simulator {
 
   private void work(int lane, double nanos) {
     laneWorked[lane] += nanos;
-    if (machine.process().processors() == 0) {
+    if (machine.host().processors() == 0) {
       add(now + nanos, WORKED, lane);
     } else {
       run(processOf[laneRank[lane]], lane, nanos);
@@ -751,7 +751,7 @@ public final class Simulator {
       nanos = TaskCosts.seconds(putBytes(job >>> 1), machine.proxy().bytesPerSecond()) * 1e9;
     }
     line.busy += nanos;
-    if (machine.process().processors() > 0) {
+    if (machine.host().processors() > 0) {
       run(process, laneRank.length + process, nanos);
     } else {
       add(now + nanos, PROXY_WORKED, process);
@@ -877,7 +877,7 @@ public final class Simulator {
     for (Processors each : processors) {
       processorMost = Math.max(processorMost, each.busy());
     }
-    int count = machine.process().processors();
+    int count = machine.host().processors();
     return new Simulation.Totals(
         roles.values().stream().sorted(Comparator.comparing(Simulation.RoleUse::name)).toList(),
         links.mostSent(),

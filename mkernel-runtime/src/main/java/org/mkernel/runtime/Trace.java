@@ -1,15 +1,10 @@
 package org.mkernel.runtime;
 
-import java.io.IOException;
-import java.io.Writer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-import org.mkernel.api.Failure;
-import org.mkernel.api.UnavailableException;
 import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.Topology;
 
@@ -96,45 +91,24 @@ final class Trace {
     if (count == capacity) {
       LOG.warn("the trace is full: only its first {} tasks are written", capacity);
     }
-    try (Writer out = Files.newBufferedWriter(file.get())) {
-      out.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-      for (int r = 0; r < topology.size(); r++) {
-        out.write(
-            "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"rank %d on node %d\"}}"
-                .formatted(r, r, topology.node(r)));
-        out.write(r + 1 < topology.size() || count > 0 ? ",\n" : "\n");
-      }
-      for (int i = 0; i < count; i++) {
-        if (ready[i] > claimed[i]) {
-          out.write(events(i, "wait", claimed[i], ready[i]));
-          out.write(",\n");
-        }
-        out.write(events(i, schedule[i].rank(rank[i]).kind(task[i]).name(), ready[i], done[i]));
-        out.write(i + 1 < count ? ",\n" : "\n");
-      }
-      out.write("]}\n");
-    } catch (IOException e) {
-      throw new UnavailableException(
-          "the trace could not be written to %s: %s".formatted(file.get(), e),
-          Failure.remedy("choose a file in a folder that is writable and has room"),
-          e);
-    }
+    TraceEvents.write(
+        file.get(),
+        topology,
+        events -> {
+          for (int i = 0; i < count; i++) {
+            double from = micros(claimed[i]);
+            double at = micros(ready[i]);
+            double to = micros(done[i]);
+            if (lane[i] == PROXY) {
+              events.transfer(schedule[i], rank[i], task[i], epoch[i], i, from, at, to);
+            } else {
+              events.task(schedule[i], rank[i], lane[i], task[i], epoch[i], from, at, to);
+            }
+          }
+        });
   }
 
-  private String events(int i, String category, long from, long to) {
-    String name =
-        (category.equals("wait") ? "wait: " : "") + schedule[i].describe(rank[i], task[i]);
-    if (lane[i] == PROXY) {
-      return side("b", i, category, from, name) + ",\n" + side("e", i, category, to, name);
-    }
-    return "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"epoch\":%d}}"
-        .formatted(
-            rank[i], lane[i], (from - start) / 1e3, (to - from) / 1e3, category, name, epoch[i]);
-  }
-
-  /** The beginning or the end of what the proxy does. */
-  private String side(String phase, int i, String category, long time, String name) {
-    return "{\"ph\":\"%s\",\"pid\":%d,\"tid\":0,\"id\":%d,\"ts\":%.3f,\"cat\":\"proxy %s\",\"name\":\"%s\",\"args\":{\"epoch\":%d}}"
-        .formatted(phase, rank[i], i, (time - start) / 1e3, category, "proxy: " + name, epoch[i]);
+  private double micros(long time) {
+    return (time - start) / 1e3;
   }
 }

@@ -42,7 +42,7 @@ class SimulatorTest {
           new Machine.Wake(0, 0),
           0,
           new Machine.Lanes(1, 1, Map.of()),
-          new Machine.Process(Machine.Sharing.WORLD, 0),
+          new Machine.Host(Machine.Sharing.WORLD, 0),
           new Machine.Link(0, 0),
           new Machine.Wire(1e9, 0, 0, LATENCY),
           new Machine.Proxy(0, 0, 0));
@@ -58,7 +58,7 @@ class SimulatorTest {
         new Machine.Wake(0, 0),
         0,
         UNIT.lanes(),
-        new Machine.Process(Machine.Sharing.WORLD, count),
+        new Machine.Host(Machine.Sharing.WORLD, count),
         UNIT.mapped(),
         UNIT.wire(),
         UNIT.proxy());
@@ -197,7 +197,7 @@ class SimulatorTest {
             UNIT.wake(),
             0,
             UNIT.lanes(),
-            UNIT.process(),
+            UNIT.host(),
             UNIT.mapped(),
             new Machine.Wire(1e9, 1e9, 0, LATENCY),
             UNIT.proxy());
@@ -319,7 +319,7 @@ class SimulatorTest {
             UNIT.wake(),
             0,
             UNIT.lanes(),
-            UNIT.process(),
+            UNIT.host(),
             UNIT.mapped(),
             new Machine.Wire(0, 0, 0, 0),
             new Machine.Proxy(1000, 7, 0));
