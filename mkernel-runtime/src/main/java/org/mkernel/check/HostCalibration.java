@@ -7,7 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.mkernel.api.DType;
 import org.mkernel.api.UnavailableException;
 import org.mkernel.api.schedule.Kernel;
@@ -18,15 +18,23 @@ import org.mkernel.api.spi.KernelSet;
 
 /**
  * Measures this host for a {@link Simulator}, in a fraction of a second: the rate of one tile of
- * the schedule's products and of copies, all processors at once, the best of several. It stands for
- * an emulated world, whose ranks share the processors and the one proxy that moves the bytes.
+ * the schedule's products and of copies, alone and on all processors at once, the best of several.
+ * It stands for an emulated world, whose ranks share the processors and the one proxy that moves
+ * the bytes.
  *
  * <p>Not measured, but as the host executor is written: lanes that look for signals less often the
  * longer they wait, and a proxy that sleeps for tens of microseconds.
  */
 public final class HostCalibration {
-  private static final long NANOS_PER_MEASUREMENT = 60_000_000;
-  private static final int LEAST_RUNS = 3;
+  private static final long NANOS_PER_MEASUREMENT = 200_000_000;
+  private static final int LEAST_RUNS = 5;
+
+  /** Processors are compared on few rows: the shorter, the likelier undisturbed. */
+  private static final long FEW_ROWS = 64;
+
+  /** All processors together do at least this much of what one does alone; else it is noise. */
+  private static final double LEAST_TOGETHER = 0.75;
+
   private static final long COPY_BYTES = 4 << 20;
 
   private HostCalibration() {}
@@ -41,6 +49,9 @@ public final class HostCalibration {
   public static Machine measure(Schedule schedule) {
     int processors = Runtime.getRuntime().availableProcessors();
     Map<String, Double> rates = new HashMap<>();
+    double copyAlone = seconds(1, HostCalibration::copy);
+    double together = 1;
+    boolean products = false;
     boolean[] seen = new boolean[schedule.kernels().size()];
     for (int rank = 0; rank < schedule.topology().size(); rank++) {
       RankSchedule tasks = schedule.rank(rank);
@@ -51,15 +62,21 @@ public final class HostCalibration {
             && schedule.kernels().get(kernel).kind().equals(Kernel.GEMM)) {
           seen[kernel] = true;
           DType dtype = dtypeOf(schedule, tasks, tasks.output(tasks.firstOutput(task)));
+          double alone = seconds(1, gemm(schedule, tasks, task, Long.MAX_VALUE));
           rates.merge(
               Machine.rateKey(Kernel.GEMM, dtype),
-              TaskCosts.gemmFlops(schedule, tasks, task)
-                  / seconds(processors, gemm(schedule, tasks, task)),
+              TaskCosts.gemmFlops(schedule, tasks, task) / alone,
               Math::min);
+          Load few = gemm(schedule, tasks, task, FEW_ROWS);
+          together = Math.min(together, seconds(1, few) / seconds(processors, few));
+          products = true;
         }
       }
     }
-    double copy = COPY_BYTES / seconds(processors, HostCalibration::copy);
+    if (!products) {
+      together = Math.min(1, copyAlone / seconds(processors, HostCalibration::copy));
+    }
+    double copy = COPY_BYTES / copyAlone;
     return new Machine(
         "host",
         rates,
@@ -70,7 +87,8 @@ public final class HostCalibration {
         new Machine.Wake(500, 250_000),
         60_000,
         new Machine.Lanes(1, 1, Map.of()),
-        new Machine.Host(Machine.Sharing.WORLD, processors),
+        new Machine.Host(
+            Machine.Sharing.WORLD, processors, Math.max(together, LEAST_TOGETHER / processors)),
         new Machine.Link(0, 0),
         new Machine.Wire(0, 0, 0, 0),
         new Machine.Proxy(500, 40_000, copy));
@@ -91,11 +109,11 @@ public final class HostCalibration {
     return () -> to.copyFrom(from);
   }
 
-  private static Load gemm(Schedule schedule, RankSchedule tasks, int task) {
+  private static Load gemm(Schedule schedule, RankSchedule tasks, int task, long mostRows) {
     Kernel kernel = schedule.kernels().get(tasks.kernel(task));
     HostKernelSet set = kernelSet(kernel);
     return arena -> {
-      TaskInMemory one = new TaskInMemory(schedule, tasks, task, arena);
+      TaskInMemory one = new TaskInMemory(schedule, tasks, task, mostRows, arena);
       HostKernelSet.HostKernel body = set.kernel(kernel);
       return () -> body.run(one);
     };
@@ -110,56 +128,86 @@ public final class HostCalibration {
     throw new UnavailableException("no kernel set of the host has " + kernel.kind());
   }
 
-  /** The best time of one repetition, of a thread while all run. */
+  /** The best time in which all of some threads, started at once, do their load once. */
   private static double seconds(int threads, Load load) {
-    double[] best = new double[threads];
-    CountDownLatch ready = new CountDownLatch(threads);
-    List<Thread> all = new ArrayList<>();
-    for (int i = 0; i < threads; i++) {
-      int thread = i;
-      all.add(Thread.ofPlatform().daemon().start(() -> best[thread] = repeat(load, ready)));
+    Round round = new Round(threads);
+    List<Thread> others = new ArrayList<>();
+    for (int i = 1; i < threads; i++) {
+      others.add(Thread.ofPlatform().daemon().start(() -> round.join(load)));
     }
-    double sum = 0;
-    for (int i = 0; i < threads; i++) {
-      boolean interrupted = false;
-      while (all.get(i).isAlive()) {
+    double best = round.lead(load);
+    boolean interrupted = false;
+    for (Thread other : others) {
+      while (other.isAlive()) {
         try {
-          all.get(i).join();
+          other.join();
         } catch (InterruptedException e) {
           interrupted = true;
         }
       }
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-      sum += best[i];
     }
-    if (!(sum > 0)) {
-      throw new UnavailableException("the host could not be measured: a kernel failed");
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
-    return sum / threads / 1e9;
+    return best / 1e9;
   }
 
-  private static double repeat(Load load, CountDownLatch ready) {
-    try (Arena arena = Arena.ofConfined()) {
-      Runnable body = load.in(arena);
-      body.run();
-      ready.countDown();
-      while (ready.getCount() > 0) {
+  /**
+   * Threads that do their loads at the same time, again and again. A thread that fails ends all.
+   */
+  private static final class Round {
+    private final int threads;
+    private final AtomicInteger started = new AtomicInteger();
+    private final AtomicInteger finished = new AtomicInteger();
+    private volatile boolean over;
+
+    Round(int threads) {
+      this.threads = threads;
+    }
+
+    double lead(Load load) {
+      try (Arena arena = Arena.ofConfined()) {
+        Runnable body = load.in(arena);
+        body.run();
+        double best = Double.POSITIVE_INFINITY;
+        long begin = System.nanoTime();
+        for (int run = 1;
+            run <= LEAST_RUNS || System.nanoTime() - begin < NANOS_PER_MEASUREMENT;
+            run++) {
+          meet(started, run);
+          long start = System.nanoTime();
+          body.run();
+          meet(finished, run);
+          best = Math.min(best, (double) System.nanoTime() - start);
+        }
+        return best;
+      } finally {
+        over = true;
+      }
+    }
+
+    void join(Load load) {
+      try (Arena arena = Arena.ofConfined()) {
+        Runnable body = load.in(arena);
+        body.run();
+        for (int run = 1; meet(started, run); run++) {
+          body.run();
+          meet(finished, run);
+        }
+      } finally {
+        over = true;
+      }
+    }
+
+    private boolean meet(AtomicInteger arrived, int run) {
+      arrived.incrementAndGet();
+      while (arrived.get() < run * threads) {
+        if (over) {
+          return false;
+        }
         Thread.onSpinWait();
       }
-      long start = System.nanoTime();
-      double best = Double.POSITIVE_INFINITY;
-      for (int run = 0;
-          run < LEAST_RUNS || System.nanoTime() - start < NANOS_PER_MEASUREMENT;
-          run++) {
-        long before = System.nanoTime();
-        body.run();
-        best = Math.min(best, (double) System.nanoTime() - before);
-      }
-      return best;
-    } finally {
-      ready.countDown();
+      return true;
     }
   }
 
@@ -168,10 +216,13 @@ public final class HostCalibration {
     private final Schedule schedule;
     private final RankSchedule tasks;
     private final int task;
+    private final long mostRows;
     private final Map<Integer, MemorySegment> memory = new HashMap<>();
     private int region;
+    private boolean cut;
 
-    TaskInMemory(Schedule schedule, RankSchedule tasks, int task, Arena arena) {
+    TaskInMemory(Schedule schedule, RankSchedule tasks, int task, long mostRows, Arena arena) {
+      this.mostRows = mostRows;
       this.schedule = schedule;
       this.tasks = tasks;
       this.task = task;
@@ -200,11 +251,13 @@ public final class HostCalibration {
     @Override
     public void select(int stream, int part) {
       region = tasks.partRegion(tasks.firstPart(tasks.firstStream(task) + stream) + part);
+      cut = stream == 0;
     }
 
     @Override
     public void selectOutput(int output) {
       region = tasks.output(tasks.firstOutput(task) + output);
+      cut = true;
     }
 
     @Override
@@ -218,7 +271,7 @@ public final class HostCalibration {
 
     @Override
     public long rows() {
-      return tasks.regionRows(region);
+      return cut ? Math.min(mostRows, tasks.regionRows(region)) : tasks.regionRows(region);
     }
 
     @Override

@@ -98,11 +98,17 @@ public record Machine(
    * @param sharing which ranks are in one process
    * @param processors how many lanes and proxies of a process run at once, sharing them evenly; 0
    *     when each has a processor of its own
+   * @param together how fast each goes when all processors are busy, of its speed alone, above 0
+   *     and at most 1: less where processors share a core or memory
    */
-  public record Host(Sharing sharing, int processors) {
-    /** Checks the number. */
+  public record Host(Sharing sharing, int processors, double together) {
+    /** Checks the figures. */
     public Host {
       atLeast("processors", processors, 0);
+      if (!(together > 0 && together <= 1)) {
+        throw new UsageException(
+            "together of a machine is %s; above 0 and at most 1 is needed".formatted(together));
+      }
     }
   }
 
@@ -224,7 +230,7 @@ public record Machine(
         new Wake(1_400, 1_400),
         5_000,
         new Lanes(128, 4, Map.of()),
-        new Host(Sharing.RANK, 0),
+        new Host(Sharing.RANK, 0, 1),
         new Link(450e9, 1_700),
         new Wire(50e9, 50e9, 0, 2_000),
         new Proxy(100, 2_000, 0));
@@ -240,6 +246,7 @@ public record Machine(
   public Machine withWire(double bytesPerSecond, double latencyNanos) {
     double receive = wire.receiveBytesPerSecond() == 0 ? 0 : bytesPerSecond;
     return with(
+        host,
         lanes,
         mapped,
         new Wire(bytesPerSecond, receive, wire.pairBytesPerSecond(), latencyNanos),
@@ -253,7 +260,7 @@ public record Machine(
    * @return the machine
    */
   public Machine withMapped(Link link) {
-    return with(lanes, link, wire, flopsPerSecond);
+    return with(host, lanes, link, wire, flopsPerSecond);
   }
 
   /**
@@ -266,7 +273,8 @@ public record Machine(
   public Machine withLanes(String role, int count) {
     Map<String, Integer> byRole = new HashMap<>(lanes.byRole());
     byRole.put(role, count);
-    return with(new Lanes(lanes.compute(), lanes.other(), byRole), mapped, wire, flopsPerSecond);
+    return with(
+        host, new Lanes(lanes.compute(), lanes.other(), byRole), mapped, wire, flopsPerSecond);
   }
 
   /**
@@ -279,10 +287,20 @@ public record Machine(
   public Machine withRate(String key, double rate) {
     Map<String, Double> rates = new HashMap<>(flopsPerSecond);
     rates.put(key, rate);
-    return with(lanes, mapped, wire, rates);
+    return with(host, lanes, mapped, wire, rates);
   }
 
-  private Machine with(Lanes lanes, Link mapped, Wire wire, Map<String, Double> rates) {
+  /**
+   * The same on another host.
+   *
+   * @param shared what ranks share
+   * @return the machine
+   */
+  public Machine withHost(Host shared) {
+    return with(shared, lanes, mapped, wire, flopsPerSecond);
+  }
+
+  private Machine with(Host host, Lanes lanes, Link mapped, Wire wire, Map<String, Double> rates) {
     return new Machine(
         name,
         rates,

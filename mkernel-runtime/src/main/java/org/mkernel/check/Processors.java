@@ -12,14 +12,16 @@ final class Processors {
   private static final double TOLERANCE = 1e-3;
 
   private final int count;
+  private final double together;
   private final EventQueue running = new EventQueue();
   private int jobs;
   private double received;
   private double since;
   private double busy;
 
-  Processors(int count) {
-    this.count = count;
+  Processors(Machine.Host host) {
+    count = host.processors();
+    together = host.together();
   }
 
   /** Starts a job that needs some nanoseconds of a processor. */
@@ -33,7 +35,7 @@ final class Processors {
   double next() {
     return jobs == 0
         ? Double.POSITIVE_INFINITY
-        : since + Math.max(0, running.firstTime() - received) / rate();
+        : since + Math.max(0, running.firstTime() - received) / rate(jobs);
   }
 
   /** Ends one job that is due, and returns it; −1 when none is. */
@@ -48,26 +50,36 @@ final class Processors {
     return job;
   }
 
-  /** Nanoseconds of all processors that were used. */
+  /** How long the jobs would take at the best number of them at once. */
   double busy() {
-    return busy;
+    double most = 1;
+    for (int n = 2; n <= count; n++) {
+      most = Math.max(most, n * rate(n));
+    }
+    return busy / most;
   }
 
-  private double rate() {
-    return jobs <= count ? 1 : (double) count / jobs;
+  /** How fast each of some jobs goes, of its speed alone; between one and all, by interpolation. */
+  private double rate(int of) {
+    if (of <= 1) {
+      return 1;
+    }
+    return of <= count
+        ? 1 - (1 - together) * (of - 1) / (count - 1)
+        : (count == 1 ? 1 : together) * count / of;
   }
 
   private void update(double now) {
-    double passed = (now - since) * rate();
+    double passed = (now - since) * rate(jobs);
     busy += passed * jobs;
     received += passed;
     since = now;
   }
 
   /** A queue of each process. */
-  static Processors[] of(int processes, int count) {
+  static Processors[] of(int processes, Machine.Host host) {
     Processors[] all = new Processors[processes];
-    Arrays.setAll(all, process -> new Processors(count));
+    Arrays.setAll(all, process -> new Processors(host));
     return all;
   }
 }

@@ -194,7 +194,7 @@ public final class Simulator {
       prepare(rank, costs);
     }
     int processes = Arrays.stream(processOf).max().orElse(0) + 1;
-    processors = Processors.of(processes, machine.host().processors());
+    processors = Processors.of(processes, machine.host());
     version = new int[processes];
     proxies = new ProxyLine[processes];
     Arrays.setAll(proxies, p -> new ProxyLine());
@@ -877,13 +877,12 @@ public final class Simulator {
     for (Processors each : processors) {
       processorMost = Math.max(processorMost, each.busy());
     }
-    int count = machine.host().processors();
     return new Simulation.Totals(
         roles.values().stream().sorted(Comparator.comparing(Simulation.RoleUse::name)).toList(),
         links.mostSent(),
         links.mostReceived(),
         links.mostMapped(),
         proxyMost,
-        count == 0 ? 0 : processorMost / count);
+        processorMost);
   }
 }

@@ -42,12 +42,16 @@ class SimulatorTest {
           new Machine.Wake(0, 0),
           0,
           new Machine.Lanes(1, 1, Map.of()),
-          new Machine.Host(Machine.Sharing.WORLD, 0),
+          new Machine.Host(Machine.Sharing.WORLD, 0, 1),
           new Machine.Link(0, 0),
           new Machine.Wire(1e9, 0, 0, LATENCY),
           new Machine.Proxy(0, 0, 0));
 
   private static Machine processors(int count) {
+    return processors(count, 1);
+  }
+
+  private static Machine processors(int count, double together) {
     return new Machine(
         "shared",
         UNIT.flopsPerSecond(),
@@ -58,7 +62,7 @@ class SimulatorTest {
         new Machine.Wake(0, 0),
         0,
         UNIT.lanes(),
-        new Machine.Host(Machine.Sharing.WORLD, count),
+        new Machine.Host(Machine.Sharing.WORLD, count, together),
         UNIT.mapped(),
         UNIT.wire(),
         UNIT.proxy());
@@ -281,6 +285,10 @@ class SimulatorTest {
         .isEqualTo(3 * GEMM, EXACT);
     assertThat(Simulator.simulate(schedule, processors(1), 1).firstNanos())
         .isEqualTo(5 * GEMM, EXACT);
+    // Half as fast while another runs beside: four products for the time of four, then one alone.
+    Simulation slowed = Simulator.simulate(schedule, processors(2, 0.5), 1);
+    assertThat(slowed.firstNanos()).isEqualTo(5 * GEMM, EXACT);
+    assertThat(slowed.bound().nanos()).isEqualTo(5 * GEMM, EXACT);
   }
 
   @Test

@@ -1,0 +1,5 @@
+/** Compares the simulator with the host executor. Operators, device and natives are services. */
+module org.mkernel.benchmarks.simulator {
+  requires org.mkernel.collectives;
+  requires org.mkernel.runtime;
+}
