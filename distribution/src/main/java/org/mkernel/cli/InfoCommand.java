@@ -1,6 +1,7 @@
 package org.mkernel.cli;
 
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -76,21 +77,39 @@ final class InfoCommand implements Runnable {
     TextTable table = new TextTable("");
     launcher(table);
     for (PluginInfo plugin : plugins) {
-      String detail = plugin.availability() instanceof Availability.Available a ? a.detail() : "";
-      table.row(
-          plugin.availability().isAvailable() ? "ok" : "no",
-          plugin.kind(),
-          plugin.name(),
-          plugin.module(),
-          Stream.of(plugin.description(), detail)
-              .filter(text -> !text.isEmpty())
-              .collect(Collectors.joining("; ")));
-      if (plugin.availability() instanceof Availability.Unavailable u) {
-        table.row("", "", "", "", "reason: " + u.reason());
-        table.row("", "", "", "", "remedy: " + u.remedy());
+      String mark = plugin.availability().isAvailable() ? "ok" : "no";
+      for (String line : words(plugin)) {
+        boolean first = !mark.isEmpty();
+        table.row(
+            mark,
+            first ? plugin.kind() : "",
+            first ? plugin.name() : "",
+            first ? plugin.module() : "",
+            line);
+        mark = "";
       }
     }
     table.print(out);
+  }
+
+  /** What is said of a plug-in, at least one line. */
+  private static List<String> words(PluginInfo plugin) {
+    List<String> lines = new ArrayList<>();
+    switch (plugin.availability()) {
+      case Availability.Available a ->
+          lines.add(
+              Stream.of(plugin.description(), a.detail())
+                  .filter(text -> !text.isEmpty())
+                  .collect(Collectors.joining("; ")));
+      case Availability.Unavailable u -> {
+        if (!plugin.description().isEmpty()) {
+          lines.add(plugin.description());
+        }
+        lines.add("reason: " + u.reason());
+        lines.add("remedy: " + u.remedy());
+      }
+    }
+    return lines;
   }
 
   private void launcher(TextTable table) {
