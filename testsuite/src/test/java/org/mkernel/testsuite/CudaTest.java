@@ -87,6 +87,13 @@ final class CudaTest {
   }
 
   @Test
+  void runsPartsThatHaveNothingToDo() {
+    Problem problem = Problems.gemm(1, 1, DType.BF16, 256, 256, 64);
+    Config alone = CUDA.option("part", "communication");
+    assertThat(Problems.run(alone, problem, 3).report().tasks()).isZero();
+  }
+
+  @Test
   void givesTheSameBitsInEveryRunAndWithAnyLanes() {
     Problem problem = Problems.gemm(1, 1, DType.F16, 300, 530, 257);
     Set<String> digests = new HashSet<>();

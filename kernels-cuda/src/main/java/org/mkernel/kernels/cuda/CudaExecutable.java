@@ -47,6 +47,7 @@ final class CudaExecutable implements Executable {
   private final MemorySegment words;
   private final Device.Memory state;
   private final Stamps stamps;
+  private final int lanes;
   private volatile long launched;
   private boolean abortSent;
   private boolean reported;
@@ -58,7 +59,7 @@ final class CudaExecutable implements Executable {
     boolean done = false;
     try (Arena arena = Arena.ofShared();
         CudaContext.Scope _ = device.context().enter()) {
-      int lanes = lanes();
+      lanes = lanes();
       Interpreter.Variant variant = Interpreter.Variant.of(plan.schedule());
       interpreter = own(Interpreter.load(device.context(), variant));
       interpreter.requireResident(lanes, device.multiprocessors(), tasks.roles(), plan);
@@ -164,7 +165,11 @@ final class CudaExecutable implements Executable {
     if (epoch > 0) {
       launched = epoch;
     }
-    launch.launch(stream == 0 ? device.stream().address() : stream);
+    if (lanes > 0) {
+      launch.launch(stream == 0 ? device.stream().address() : stream);
+    } else {
+      LONG.setRelease(words, PROGRESS, epoch); // There is nothing to run.
+    }
   }
 
   @Override

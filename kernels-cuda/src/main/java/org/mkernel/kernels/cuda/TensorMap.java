@@ -28,7 +28,8 @@ final class TensorMap {
   }
 
   /**
-   * Encodes a map. What lies outside of the matrix is read as zero, and not written.
+   * Encodes a map; the context is current. What lies outside of the matrix is read as zero, and not
+   * written.
    *
    * @param slot where to: {@link #BYTES} of native memory, aligned to as many
    * @param dtype type of the elements

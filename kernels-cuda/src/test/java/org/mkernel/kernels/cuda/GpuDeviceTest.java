@@ -196,7 +196,8 @@ final class GpuDeviceTest {
   @Test
   void matricesAreDescribedToTheCopyEngineAndBadOnesRefused() {
     try (Device.Memory memory = device.allocate(1 << 20, 256);
-        Arena arena = Arena.ofConfined()) {
+        Arena arena = Arena.ofConfined();
+        CudaContext.Scope _ = device.context().enter()) {
       MemorySegment slot = arena.allocate(TensorMap.BYTES, TensorMap.BYTES);
       TensorMap.encode(
           slot,
