@@ -22,6 +22,10 @@ final class Cublas implements AutoCloseable {
     this.context = context;
     try (CudaContext.Scope _ = context.enter()) {
       check(cublas.cublasCreate_v2(handle), "cublasCreate");
+      // Partial sums stay in fp32, as ours do.
+      check(
+          cublas.cublasSetMathMode(handle, cublas.CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
+          "cublasSetMathMode");
     }
   }
 
