@@ -168,8 +168,7 @@ final class RunCommand extends OperatorCommand {
         outcome = run.run(world, verify, output != null, writer);
         guard.completed();
       }
-      return new Finished(
-          problem, outcome, AloneTimes.measure(configured(), problem, run), true);
+      return new Finished(problem, outcome, AloneTimes.measure(configured(), problem, run), true);
     }
   }
 
