@@ -95,9 +95,10 @@ class HostExecutableTest {
         }
         assertThat(executable.await(epoch, LONG)).isTrue();
       }
-      // What asking costs comes off: two boxed numbers each time, no more.
+      // What asking costs comes off: two boxed numbers each time. The smallest object has 16 bytes:
+      // what is less than that per launch the JIT did once.
       long asking = -allocation.of(Thread.currentThread()) + allocation.of(Thread.currentThread());
-      assertThat(allocated).isLessThanOrEqualTo(1_000 * asking);
+      assertThat(allocated).isLessThan(1_000 * (asking + 16));
     }
   }
 
