@@ -1,5 +1,6 @@
 package org.mkernel.runtime;
 
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -55,17 +56,21 @@ final class Blame {
         text.append(", but rank %d does not answer".formatted(raiser.rank()));
         break;
       }
-      if (there.get().launched() < stall.epoch()) {
-        text.append(
-            ", but rank %d has launched only epoch %d"
-                .formatted(raiser.rank(), there.get().launched()));
-        break;
-      }
+      boolean behind = there.get().launched() < stall.epoch();
       // Ranks may be visited again, for another of their tasks: many wait for themselves.
       Optional<Stall> next =
           there.get().stalls().stream()
-              .filter(s -> blocks(s, raiser.task()) && !visited.contains(s))
+              // Whatever holds up an epoch holds up all of the next one.
+              .filter(s -> (behind || blocks(s, raiser.task())) && !visited.contains(s))
               .findFirst();
+      if (behind) {
+        text.append(
+            ", but rank %d has launched only epoch %d"
+                .formatted(raiser.rank(), there.get().launched()));
+      }
+      if (next.isEmpty() && behind) {
+        break;
+      }
       if (next.isEmpty()) {
         text.append(
             schedule.topology().sameNode(raiser.rank(), stall.rank())
@@ -98,13 +103,16 @@ final class Blame {
     int stalledPool = rank.poolOf(stall.task());
     int pool = rank.poolOf(task);
     return rank.roles().stream()
-        .map(role -> java.util.Arrays.stream(role.pools()).boxed().toList())
-        .anyMatch(pools ->
-            pools.contains(stalledPool)
-                && pools.contains(pool)
-                && (stalledPool == pool
-                    ? stall.task() < task
-                    : pools.indexOf(stalledPool) < pools.indexOf(pool)));
+        .anyMatch(role -> {
+          List<Integer> pools = Arrays.stream(role.pools()).boxed().toList();
+          if (stalledPool == pool) {
+            return pools.contains(pool) && stall.task() < task;
+          }
+          // What claims the ready first goes on with other pools.
+          return !role.readyFirst()
+              && pools.contains(stalledPool)
+              && pools.indexOf(stalledPool) < pools.indexOf(pool);
+        });
   }
 
   private record Raiser(int rank, int task) {}

@@ -131,7 +131,7 @@ final class HostExecutable implements Executable {
   public List<ExecutionPlan.Stall> stalls() {
     List<ExecutionPlan.Stall> all = new ArrayList<>();
     for (Lane lane : lanes) {
-      lane.stall().ifPresent(all::add);
+      lane.addStalls(all);
     }
     return all;
   }

@@ -1,5 +1,6 @@
 package org.mkernel.kernels.host;
 
+import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.mkernel.api.DType;
@@ -335,6 +336,33 @@ final class Lane implements Runnable, HostKernelSet.HostTask {
     }
     return Optional.of(
         new ExecutionPlan.Stall(plan.rank(), lane, at, signal, wanted, value, during));
+  }
+
+  /** What it waits for now: where it claims what is ready first, at the head of each pool. */
+  void addStalls(List<ExecutionPlan.Stall> to) {
+    Optional<ExecutionPlan.Stall> own = stall();
+    if (own.isEmpty()) {
+      return;
+    }
+    to.add(own.get());
+    for (int i = 0; role.readyFirst() && i < pools.length; i++) {
+      int head = executable.head(pools[i]);
+      if (head >= 0 && head != own.get().task()) {
+        addStall(head, own.get().epoch(), to);
+      }
+    }
+  }
+
+  private void addStall(int head, long during, List<ExecutionPlan.Stall> to) {
+    for (int wait = tasks.firstWait(head); wait < tasks.firstWait(head + 1); wait++) {
+      int signal = tasks.waitSignal(wait);
+      long value = seen(signal);
+      long wants = (during - tasks.waitLag(wait)) * tasks.waitCount(wait);
+      if (value < wants) {
+        to.add(new ExecutionPlan.Stall(plan.rank(), lane, head, signal, wants, value, during));
+        return;
+      }
+    }
   }
 
   @Override
