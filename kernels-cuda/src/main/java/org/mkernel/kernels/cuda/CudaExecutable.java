@@ -167,7 +167,7 @@ final class CudaExecutable implements Executable {
     }
     if (lanes > 0) {
       launch.launch(stream == 0 ? device.stream().address() : stream);
-    } else {
+    } else if (epoch > 0) {
       LONG.setRelease(words, PROGRESS, epoch); // There is nothing to run.
     }
   }
@@ -181,36 +181,36 @@ final class CudaExecutable implements Executable {
   public boolean await(long epoch, long nanos) {
     long deadline = System.nanoTime() + nanos;
     long checked = System.nanoTime();
-    for (int spins = 0; ; spins++) {
-      if (completed() >= epoch) {
-        return !reportStall() && harvest(epoch);
-      }
-      if (spins < SPINS) {
-        Thread.onSpinWait();
-        continue;
-      }
-      long now = System.nanoTime();
-      if (reportStall() || abortIfDead() || now - deadline > 0) {
-        return completed() >= epoch && !reported;
-      }
-      if (now - checked > CHECK_NANOS) {
-        checked = now;
-        if (!isDriverWell()) {
-          return false;
+    boolean interrupted = false;
+    try {
+      for (int spins = 0; completed() < epoch; spins++) {
+        if (spins < SPINS) {
+          Thread.onSpinWait();
+          continue;
         }
+        long now = System.nanoTime();
+        if (reportStall() || abortIfDead() || now - deadline > 0) {
+          return completed() >= epoch && !reported;
+        }
+        if (now - checked > CHECK_NANOS) {
+          checked = now;
+          if (!isDriverWell()) {
+            return false;
+          }
+        }
+        LockSupport.parkNanos(this, Math.min(PARK_NANOS, Math.max(1, deadline - now)));
+        interrupted |= Thread.interrupted(); // Else it would not park again.
       }
-      LockSupport.parkNanos(this, Math.min(PARK_NANOS, Math.max(1, deadline - now)));
-      if (Thread.interrupted()) {
-        // Interrupts do not end an operation: others wait for this rank.
+      if (reportStall()) {
+        return false;
+      }
+      stamps.report(epoch);
+      return true;
+    } finally {
+      if (interrupted) {
         Thread.currentThread().interrupt();
-        Thread.onSpinWait();
       }
     }
-  }
-
-  private boolean harvest(long epoch) {
-    stamps.report(epoch);
-    return true;
   }
 
   /** Tells the observer of a wait that expired on the device, once. */
