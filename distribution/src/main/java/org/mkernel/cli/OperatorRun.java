@@ -31,6 +31,9 @@ import org.mkernel.cli.io.TensorWriter;
  * each does so for its own ranks, and all learn the whole outcome.
  */
 final class OperatorRun {
+  /** Of more launches than these, the last ones count: a run is as long as its user wants. */
+  static final int TIMES_KEPT = 10_000;
+
   private static final long BATCH_BYTES = 256 << 10;
   private static final long AWAIT_NANOS = TimeUnit.DAYS.toNanos(1);
 
@@ -59,7 +62,7 @@ final class OperatorRun {
    * @param report what the first rank of this process prepared
    * @param verifier what was compared, if it was
    * @param digest SHA-256 of all ranks' outputs in rank order
-   * @param launchNanos the median over launches of the slowest rank's time
+   * @param launchNanos the median over the last launches of the slowest rank's time
    */
   record Outcome(
       OperationReport report, Optional<Verifier> verifier, String digest, long launchNanos) {}
@@ -76,7 +79,7 @@ final class OperatorRun {
     Optional<Verifier> verifier =
         verify ? Optional.of(new Verifier(problem, operator, inputs)) : Optional.empty();
     AtomicReference<@Nullable OperationReport> report = new AtomicReference<>();
-    long[][] nanos = new long[world.size()][iterations];
+    long[][] nanos = new long[world.size()][Math.min(iterations, TIMES_KEPT)];
     byte[][] digests = new byte[world.size()][];
     HostTensor[] firstOutput = new HostTensor[world.size()];
     world.eachLocalRank(rank -> {
@@ -90,7 +93,8 @@ final class OperatorRun {
           poison(tensors);
           long start = System.nanoTime();
           operation.await(operation.launch(), AWAIT_NANOS);
-          nanos[rank.index()][i] = System.nanoTime() - start;
+          long[] own = nanos[rank.index()];
+          own[i % own.length] = System.nanoTime() - start;
         }
       }
       MessageDigest sha = sha256();
@@ -128,7 +132,8 @@ final class OperatorRun {
       World world, long[][] nanos, byte[][] digests, Optional<Verifier> verifier) {
     world.eachLocalRank(rank -> {
       int own = rank.index();
-      ByteBuffer out = ByteBuffer.allocate(digests[own].length + Long.BYTES * (iterations + 3));
+      int times = nanos[own].length;
+      ByteBuffer out = ByteBuffer.allocate(digests[own].length + Long.BYTES * (times + 3));
       out.put(digests[own]);
       for (long time : nanos[own]) {
         out.putLong(time);
@@ -145,7 +150,7 @@ final class OperatorRun {
         byte[] digest = new byte[digests[own].length];
         in.get(digest);
         digests[peer] = digest;
-        for (int i = 0; i < iterations; i++) {
+        for (int i = 0; i < times; i++) {
           nanos[peer][i] = in.getLong();
         }
         long elements = in.getLong();

@@ -186,7 +186,9 @@ final class RunReport {
     double flops = operator.flops(problem);
     double gigaflops = flops / outcome.launchNanos();
     return millis(outcome.launchNanos())
-        + (iterations == 1 ? "" : ", median of %d launches".formatted(iterations))
+        + (iterations == 1
+            ? ""
+            : ", median of %d launches".formatted(Math.min(iterations, OperatorRun.TIMES_KEPT)))
         + (flops > 0 ? String.format(Locale.ROOT, ", %.1f GFLOP/s over all ranks", gigaflops) : "");
   }
 

@@ -33,6 +33,7 @@ final class Processes implements AutoCloseable {
         List.of(
             "-XX:TieredStopAtLevel=1",
             "-XX:+UseSerialGC",
+            "-Xmx256m",
             "--illegal-native-access=deny",
             "--enable-native-access=" + NATIVE_ACCESS,
             "--module-path",
