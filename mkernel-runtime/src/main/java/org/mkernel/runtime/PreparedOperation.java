@@ -140,16 +140,13 @@ final class PreparedOperation implements Operation, ExecutionPlan.Observer {
       throwIfUnusable();
       long now = System.nanoTime();
       if (now - tasksDone > world.waitNanos() + GRACE_NANOS) {
+        List<Integer> peers = wired.pendingPeers();
         PeerLostException failure =
             new PeerLostException(
-                "%s, epoch %d: transfers of rank %d to %s are not complete %.3g s after its last task"
-                    .formatted(
-                        report.operator(),
-                        epoch,
-                        rank(),
-                        wired.describe(),
-                        world.waitNanos() / 1e9),
-                here());
+                "%s, epoch %d: transfers of rank %d to ranks %s are not complete %.3g s after its"
+                        .formatted(report.operator(), epoch, rank(), peers, world.waitNanos() / 1e9)
+                    + " last task",
+                here().withPeer(peers.getFirst()));
         world.abort(failure);
         throw failure;
       }

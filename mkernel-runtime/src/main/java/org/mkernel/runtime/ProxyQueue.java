@@ -1,8 +1,10 @@
 package org.mkernel.runtime;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntFunction;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.mkernel.api.Failure;
 import org.mkernel.api.MKernelException;
@@ -174,6 +176,17 @@ final class ProxyQueue implements Wire.Completions {
   /** Whether every transfer of an epoch is complete. Any thread may ask. */
   boolean isComplete(long ofEpoch) {
     return completed() >= ofEpoch * peerOf.length;
+  }
+
+  /** The ranks that transfers are on their way to, or were a moment ago. Any thread may ask. */
+  List<Integer> pendingPeers() {
+    return IntStream.range(0, peerOf.length)
+        .filter(transfer -> inFlight[transfer])
+        .map(transfer -> peerOf[transfer])
+        .distinct()
+        .sorted()
+        .boxed()
+        .toList();
   }
 
   /** Whether nothing is due. */

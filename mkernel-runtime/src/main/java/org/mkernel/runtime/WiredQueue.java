@@ -59,9 +59,10 @@ final class WiredQueue implements ExecutionPlan.Commands {
     return queue == null || queue.isComplete(epoch);
   }
 
-  /** The ranks that it sends to, in words. */
-  String describe() {
-    return "ranks " + peers;
+  /** The ranks that it sends to: those that have not all yet, where that is known. */
+  List<Integer> pendingPeers() {
+    List<Integer> pending = queue == null ? List.of() : queue.pendingPeers();
+    return pending.isEmpty() ? peers : pending;
   }
 
   @Override

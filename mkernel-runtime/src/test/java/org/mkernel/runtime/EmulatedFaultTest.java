@@ -122,6 +122,7 @@ final class EmulatedFaultTest {
       assertThat(sender.flag(2)).isEqualTo(3);
       assertThat(sender.queue.completed()).isEqualTo(5);
       assertThat(sender.queue.isComplete(3)).isFalse();
+      assertThat(sender.queue.pendingPeers()).containsExactly(1);
     }
   }
 

@@ -1,15 +1,26 @@
 package org.mkernel.runtime;
 
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.SPARSE;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mkernel.api.MismatchException;
 import org.mkernel.api.UnavailableException;
 import org.mkernel.api.UsageException;
@@ -308,6 +319,41 @@ final class EmulatedWireTest {
       assertThat(channels.getFirst().poll(new Count())).isZero();
       assertThat(channels.getFirst().post(0, 2)).isFalse();
       assertThat(EmulatedWorld.signal(world.flags[1], 0)).isZero();
+    }
+  }
+
+  /** Rows far apart, in a file with holes: before, across and behind 2 and 4 GiB. */
+  @ParameterizedTest
+  @ValueSource(strings = {"0", "3"})
+  void reachesBeyondFourGibibytes(String adversary, @TempDir Path folder) throws IOException {
+    long gibibyte = 1L << 30;
+    long[] offsets = {2 * gibibyte - 64, 4 * gibibyte - 64, gibibyte};
+    long[] pitches = {128, 128, 4 * gibibyte};
+    Map<String, String> options = Map.of("emulated.adversarial", adversary);
+    try (Arena arena = Arena.ofShared();
+        FileChannel file =
+            FileChannel.open(folder.resolve("data"), CREATE_NEW, SPARSE, READ, WRITE);
+        EmulatedWorld world = new EmulatedWorld(2, options)) {
+      world.data[1] = file.map(FileChannel.MapMode.READ_WRITE, 0, 6 * gibibyte, arena);
+      List<Transfer> transfers = new ArrayList<>();
+      for (int i = 0; i < offsets.length; i++) {
+        transfers.add(
+            new Transfer(
+                1, world.source[0].address(), 128, 1, offsets[i], pitches[i], 2, 128, 8L * i));
+      }
+      Wire.Channel channel =
+          world.open(rank -> rank == 0 ? transfers : List.<Transfer>of()).getFirst();
+      for (int i = 0; i < 256; i++) {
+        world.source[0].set(ValueLayout.JAVA_BYTE, i, (byte) (i + 1));
+      }
+      time(channel, offsets.length, 1);
+      for (int t = 0; t < offsets.length; t++) {
+        assertThat(EmulatedWorld.signal(world.flags[1], t)).isEqualTo(1);
+        for (int i = 0; i < 256; i++) {
+          long at = offsets[t] + i / 128 * pitches[t] + i % 128;
+          assertThat(EmulatedWorld.at(world.data[1], at)).isEqualTo((byte) (i + 1));
+        }
+      }
     }
   }
 

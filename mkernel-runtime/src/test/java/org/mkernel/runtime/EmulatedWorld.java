@@ -88,7 +88,8 @@ final class EmulatedWorld implements AutoCloseable {
       int r = rank;
       List<Span> spans =
           List.of(
-              new Span(flags[r].address(), FLAG_BYTES), new Span(data[r].address(), DATA_BYTES));
+              new Span(flags[r].address(), FLAG_BYTES),
+              new Span(data[r].address(), data[r].byteSize()));
       calls.add(() -> wires.get(r).open("test", spans, transfers.apply(r)));
     }
     List<Wire.Channel> channels = new ArrayList<>();

@@ -17,6 +17,8 @@ import org.mkernel.api.spi.KernelSet;
 
 /** Ranks of one process that run a schedule without any runtime: memory, signals, executables. */
 final class Ranks implements AutoCloseable {
+  private static final long MOST_BYTES = 1L << 30;
+
   final Schedule schedule;
   final Abort abort = new Abort();
   final Queue<ExecutionPlan.Stall> expired = new ConcurrentLinkedQueue<>();
@@ -45,8 +47,11 @@ final class Ranks implements AutoCloseable {
     for (int rank = 0; rank < size; rank++) {
       signals[rank] = arena.allocate(8L * schedule.signalCount() + 8, 64).address();
       for (BufferSpec buffer : schedule.buffers()) {
-        buffers[rank][buffer.index()] =
-            arena.allocate(Math.max(1, buffer.bytes(rank) * buffer.depth()), 64).address();
+        // Who tests larger ones brings them.
+        if (buffer.bytes(rank) < MOST_BYTES) {
+          buffers[rank][buffer.index()] =
+              arena.allocate(Math.max(1, buffer.bytes(rank) * buffer.depth()), 64).address();
+        }
       }
     }
   }
