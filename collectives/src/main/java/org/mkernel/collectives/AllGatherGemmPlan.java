@@ -1,5 +1,6 @@
 package org.mkernel.collectives;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.ScheduleBuilder;
@@ -9,7 +10,7 @@ import org.mkernel.api.spi.Problem;
 
 /**
  * Plans {@code all-gather-gemm}. Rows of other ranks are gathered into a workspace, own rows are
- * read where they are; a tile of C waits for the one chunk of rows that it is computed from.
+ * read where they are; a tile of C waits for the chunks of rows that it is computed from.
  */
 final class AllGatherGemmPlan {
   /** Slots of the workspace: the next launch may send while this one still computes. */
@@ -18,7 +19,6 @@ final class AllGatherGemmPlan {
   private final Topology topology;
   private final ScheduleBuilder builder;
   private final RowSharding sharding;
-  private final long chunkRows;
   private final RowChunks chunks;
   private final RowBuffer a;
   private final RowBuffer c;
@@ -30,7 +30,7 @@ final class AllGatherGemmPlan {
     topology = problem.topology();
     builder = new ScheduleBuilder(problem.operator(), topology);
     sharding = RowSharding.of(problem.size("m"), topology);
-    chunkRows = Tuning.chunkRows(problem, sharding.block());
+    long chunkRows = Tuning.chunkRows(problem, sharding.block());
     long elementBytes = problem.dtype().bytes();
     long rowBytes = problem.size("k") * elementBytes;
     GemmOperator.Buffers buffers = GemmOperator.declare(operands, problem, builder);
@@ -58,33 +58,23 @@ final class AllGatherGemmPlan {
     gather = new GatherPlan(builder, chunks, rank -> a, Ready.ALWAYS, gathered);
   }
 
-  /** Rows that are here need not come in chunks, where tiles end with chunks by themselves. */
-  private void addOwn(int rank, GemmTiles.OnRank own) {
-    if (tiles.fill(chunkRows)) {
-      own.add(a, sharding.first(rank), sharding.count(rank), c, tile -> {});
-      return;
-    }
-    for (int chunk = 0; chunk < chunks.count(rank); chunk++) {
-      own.add(a, chunks.first(rank, chunk), chunks.rows(rank, chunk), c, tile -> {});
-    }
-  }
-
   Schedule plan() {
     for (int rank = 0; rank < topology.size(); rank++) {
       ScheduleBuilder.RankBuilder tasks = builder.rank(rank);
       Roles.communicate(tasks, gather.send(rank));
       GemmTiles.OnRank own = tiles.on(rank);
       int pool = tasks.pool("gemm");
-      addOwn(rank, own);
+      own.add(a, sharding.first(rank), sharding.count(rank), c);
+      List<GemmTiles.Chunk> arrivals = new ArrayList<>();
       gather.visitArrivals(
           rank,
           (source, chunk) ->
-              own.add(
-                  gathered,
-                  chunks.first(source, chunk),
-                  chunks.rows(source, chunk),
-                  c,
-                  tile -> tile.await(gather.arrived(source, chunk))));
+              arrivals.add(
+                  new GemmTiles.Chunk(
+                      chunks.first(source, chunk),
+                      chunks.rows(source, chunk),
+                      tile -> tile.await(gather.arrived(source, chunk)))));
+      own.addArriving(gathered, arrivals, c);
       tasks.role("compute", true, pool);
     }
     return builder.build();

@@ -1,5 +1,6 @@
 package org.mkernel.collectives;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -106,15 +107,16 @@ final class GemmReducePlan {
     ScheduleBuilder.RankBuilder tasks = builder.rank(rank);
     GemmTiles.OnRank own = tiles.on(rank);
     int gemm = tasks.pool("gemm");
+    List<GemmTiles.Chunk> wanted = new ArrayList<>();
     reduce.visit(
         rank,
         (owner, chunk) ->
-            own.add(
-                a,
-                chunks.first(owner, chunk),
-                chunks.rows(owner, chunk),
-                products,
-                tile -> tile.raise(rank, computed(owner, chunk))));
+            wanted.add(
+                new GemmTiles.Chunk(
+                    chunks.first(owner, chunk),
+                    chunks.rows(owner, chunk),
+                    tile -> tile.raise(rank, computed(owner, chunk)))));
+    own.addLeaving(a, wanted, products);
     if (topology.size() == 1) {
       tasks.role("compute", true, gemm);
       return;

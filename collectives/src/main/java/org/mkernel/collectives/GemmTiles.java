@@ -1,7 +1,13 @@
 package org.mkernel.collectives;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.IntBinaryOperator;
+import java.util.stream.IntStream;
 import org.mkernel.api.Activation;
 import org.mkernel.api.UsageException;
 import org.mkernel.api.schedule.Kernel;
@@ -45,9 +51,21 @@ final class GemmTiles {
   }
 
   /**
+   * Rows that arrive, or are wanted, together.
+   *
+   * @param first the first row
+   * @param count rows
+   * @param signals adds to a task what it waits for or raises because of them
+   */
+  record Chunk(long first, long count, Consumer<ScheduleBuilder.RankBuilder> signals) {
+    long end() {
+      return first + count;
+    }
+  }
+
+  /**
    * Sizes tiles.
    *
-   * @param rows rows that tiles never span the chunks of
    * @throws UsageException when there are too many tiles
    */
   GemmTiles(
@@ -72,9 +90,11 @@ final class GemmTiles {
 
   private void requireFewTiles(RowSharding rows, long chunkRows) {
     int ranks = rows.ranks();
-    double chunks = Math.ceilDiv(rows.block(), chunkRows);
-    double down = ranks * chunks * Math.ceilDiv(chunkRows, tileRows);
-    double tiles = ranks * down * Math.ceilDiv(n, tileColumns);
+    double down =
+        tileRows > chunkRows
+            ? Math.ceilDiv(rows.block(), tileRows)
+            : (double) Math.ceilDiv(rows.block(), chunkRows) * Math.ceilDiv(chunkRows, tileRows);
+    double tiles = ranks * (ranks * down) * Math.ceilDiv(n, tileColumns);
     if (tiles > MAX_TILES) {
       throw new UsageException(
           ("tiles of %d x %d cut C of %d ranks into about %.0f tiles; at most %d are possible:"
@@ -95,14 +115,49 @@ final class GemmTiles {
     return (int) Math.ceilDiv(n, tileColumns);
   }
 
-  /** Whether so many rows are whole tiles. */
-  boolean fill(long rows) {
-    return rows % tileRows == 0;
-  }
-
-  /** How many tiles a chunk of so many rows has. */
+  /** How many tiles have a part in a chunk of so many rows. */
   int count(long rows) {
     return Math.toIntExact(Math.ceilDiv(rows, tileRows) * panels());
+  }
+
+  /**
+   * Chunks whose rows follow each other, of at most one tile, or a chunk alone that has more.
+   *
+   * @param turn its place among the blocks
+   */
+  private record Block(List<Chunk> chunks, int turn) {
+    long first() {
+      return chunks.getFirst().first;
+    }
+
+    long end() {
+      return chunks.getLast().end();
+    }
+  }
+
+  private List<Block> blocks(List<Chunk> chunks, IntBinaryOperator turn) {
+    Integer[] byRow = IntStream.range(0, chunks.size()).boxed().toArray(Integer[]::new);
+    Arrays.sort(byRow, Comparator.comparingLong(i -> chunks.get(i).first));
+    List<Block> blocks = new ArrayList<>();
+    for (int next = 0; next < byRow.length; ) {
+      List<Chunk> joined = new ArrayList<>();
+      int at = byRow[next];
+      Chunk last = chunks.get(at);
+      long first = last.first;
+      joined.add(last);
+      for (next++; next < byRow.length; next++) {
+        Chunk below = chunks.get(byRow[next]);
+        if (below.first != last.end() || below.end() - first > tileRows) {
+          break;
+        }
+        joined.add(below);
+        at = turn.applyAsInt(at, byRow[next]);
+        last = below;
+      }
+      blocks.add(new Block(joined, at));
+    }
+    blocks.sort(Comparator.comparingInt(Block::turn));
+    return blocks;
   }
 
   OnRank on(int rank) {
@@ -143,33 +198,60 @@ final class GemmTiles {
     }
 
     /**
-     * Adds tiles to the last pool, a few rows of tiles at a time, down before right: what lanes
-     * work on together shares rows of A and columns of B.
+     * Adds the tiles of rows that are there to the last pool.
      *
      * @param left where the rows of A are
      * @param first the first row
      * @param count rows
      * @param out where the rows of C go
-     * @param signals adds to a task what it waits for and raises
      */
-    void add(
-        RowBuffer left,
-        long first,
-        long count,
-        RowBuffer out,
-        Consumer<ScheduleBuilder.RankBuilder> signals) {
-      long groupRows = (panels() < WIDE ? NARROW_GROUP : WIDE_GROUP) * tileRows;
-      for (long group = first; group < first + count; group += groupRows) {
-        addGroup(left, group, Math.min(first + count, group + groupRows), out, signals);
+    void add(RowBuffer left, long first, long count, RowBuffer out) {
+      addBlock(left, new Block(List.of(new Chunk(first, count, tile -> {})), 0), out);
+    }
+
+    /**
+     * Adds the tiles of rows that arrive in chunks. Tiles that span chunks come when the last of
+     * these is expected.
+     *
+     * @param left where the rows of A are
+     * @param chunks in the order in which they are expected
+     * @param out where the rows of C go
+     */
+    void addArriving(RowBuffer left, List<Chunk> chunks, RowBuffer out) {
+      addBlocks(left, chunks, Math::max, out);
+    }
+
+    /**
+     * Adds the tiles of rows that leave in chunks. Tiles that span chunks come when the first of
+     * these is wanted.
+     *
+     * @param left where the rows of A are
+     * @param chunks in the order in which they are wanted
+     * @param out where the rows of C go
+     */
+    void addLeaving(RowBuffer left, List<Chunk> chunks, RowBuffer out) {
+      addBlocks(left, chunks, Math::min, out);
+    }
+
+    private void addBlocks(
+        RowBuffer left, List<Chunk> chunks, IntBinaryOperator turn, RowBuffer out) {
+      for (Block block : blocks(chunks, turn)) {
+        addBlock(left, block, out);
       }
     }
 
-    private void addGroup(
-        RowBuffer left,
-        long first,
-        long end,
-        RowBuffer out,
-        Consumer<ScheduleBuilder.RankBuilder> signals) {
+    /**
+     * Adds a few rows of tiles at a time, down before right: what lanes work on together shares
+     * rows of A and columns of B.
+     */
+    private void addBlock(RowBuffer left, Block block, RowBuffer out) {
+      long groupRows = (panels() < WIDE ? NARROW_GROUP : WIDE_GROUP) * tileRows;
+      for (long group = block.first(); group < block.end(); group += groupRows) {
+        addGroup(left, group, Math.min(block.end(), group + groupRows), out, block);
+      }
+    }
+
+    private void addGroup(RowBuffer left, long first, long end, RowBuffer out, Block block) {
       long outBytes = out.rowBytes() / n;
       int[] rowsOfA = new int[(int) Math.ceilDiv(end - first, tileRows)];
       for (int i = 0; i < rowsOfA.length; i++) {
@@ -180,7 +262,7 @@ final class GemmTiles {
         for (int i = 0; i < rowsOfA.length; i++) {
           long row = first + i * tileRows;
           tasks.compute(kernel);
-          signals.accept(tasks);
+          block.chunks.forEach(chunk -> chunk.signals.accept(tasks));
           tasks.stream().part(rowsOfA[i]).stream().part(panelOfB[panel]);
           if (right.biased()) {
             tasks.stream().part(panelOfBias[panel]);

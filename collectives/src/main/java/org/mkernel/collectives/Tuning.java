@@ -21,8 +21,8 @@ final class Tuning {
   static final OptionSpec TILE_ROWS =
       new OptionSpec(
           "tile-rows",
-          "rows of a tile, which never spans chunks",
-          "those of a chunk, in equal parts of at most 256",
+          "rows of a tile, which may span chunks",
+          "what suits the device, or those of a chunk, in equal parts of at most 256",
           List.of());
   static final OptionSpec TILE_COLUMNS =
       new OptionSpec(
@@ -51,8 +51,8 @@ final class Tuning {
   }
 
   static long tileRows(Problem problem, long chunkRows) {
-    long wanted = equalParts(chunkRows, MAX_DEFAULT_TILE_ROWS);
-    return Math.min(chunkRows, problem.option(TILE_ROWS.name(), wanted));
+    long wanted = Math.min(chunkRows, equalParts(chunkRows, MAX_DEFAULT_TILE_ROWS));
+    return Math.min(problem.size("m"), problem.option(TILE_ROWS.name(), wanted));
   }
 
   static long tileColumns(Problem problem, long columns) {

@@ -45,7 +45,7 @@ final class TuningTest {
   @ParameterizedTest
   @CsvSource({"1, 1", "64, 64", "256, 256", "320, 192", "512, 256"})
   void tilesCutChunksEvenly(long chunk, long tile) {
-    assertThat(Tuning.tileRows(problem(1, 1, Map.of()), chunk)).isEqualTo(tile);
+    assertThat(Tuning.tileRows(problem(chunk, 1, Map.of()), chunk)).isEqualTo(tile);
   }
 
   @ParameterizedTest
@@ -62,7 +62,7 @@ final class TuningTest {
             100,
             Map.of("chunk-rows", "7", "tile-rows", "9223372036854775807", "tile-columns", "33"));
     assertThat(Tuning.chunkRows(small, 250)).isEqualTo(7);
-    assertThat(Tuning.tileRows(small, 7)).isEqualTo(7);
+    assertThat(Tuning.tileRows(small, 7)).isEqualTo(1000);
     assertThat(Tuning.tileColumns(small, 100)).isEqualTo(33);
   }
 

@@ -2,6 +2,7 @@ package org.mkernel.kernels.host;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
 import java.util.OptionalInt;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -135,6 +136,12 @@ final class HostDevice implements Device {
   public int defaultLanes(RankSchedule plan, int role) {
     // Ranks of a node share its processors, and each brings lanes of its own.
     return 1;
+  }
+
+  /** OpenBLAS packs B for each tile: tall ones share that, and still leave some to overlap. */
+  @Override
+  public Map<String, String> tuning() {
+    return Map.of("tile-rows", "512");
   }
 
   @Override

@@ -24,7 +24,9 @@ import org.mkernel.api.spi.ExecutionPlan;
  */
 final class HostExecutable implements Executable {
   private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(5);
-  private static final long AWAIT_PARK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+  /** Who waits is unparked when an epoch is completed; only an abort is noticed by looking. */
+  private static final long AWAIT_PARK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
   private final ExecutionPlan plan;
   private final RankSchedule tasks;
