@@ -23,22 +23,13 @@ namespace mkernel {
 static constexpr u32 TILE_ROWS = 128;
 static constexpr u32 TILE_COLUMNS = 256;
 static constexpr u32 BLOCK = 64;  // along k: 128 bytes, the width of a swizzled row
-#ifndef MKERNEL_STAGES
-#define MKERNEL_STAGES 4
-#endif
-static constexpr u32 STAGES = MKERNEL_STAGES;
+static constexpr u32 STAGES = 4;
 static constexpr u32 SLOTS = 4;
-#ifndef MKERNEL_LOOK_AHEAD
-#define MKERNEL_LOOK_AHEAD 6
-#endif
-static constexpr u32 LOOK_AHEAD = MKERNEL_LOOK_AHEAD;  // blocks before the end of a product
+static constexpr u32 LOOK_AHEAD = 6;  // blocks before the end of a product
 static constexpr u32 GROUP_ROWS = 64;  // of a consumer warpgroup
 static constexpr u32 CHUNK_COLUMNS = 64;
 static constexpr u32 CHUNKS = TILE_COLUMNS / CHUNK_COLUMNS;
-#ifndef MKERNEL_STAGED
-#define MKERNEL_STAGED 2
-#endif
-static constexpr u32 STAGED = MKERNEL_STAGED;  // chunks of a warpgroup on their way out
+static constexpr u32 STAGED = 2;  // chunks of a warpgroup on their way out
 
 static constexpr u32 BYTES_OF_A = TILE_ROWS * BLOCK * 2;
 static constexpr u32 BYTES_OF_B = TILE_COLUMNS * BLOCK * 2;
@@ -159,9 +150,6 @@ struct Producer {
   bool met = false;  // the waits that this thread looks at
   bool dead;
   u64 claimed = 0;
-#ifdef MKERNEL_STATIC
-  u32 round = 0;
-#endif
   Cursor<SLOTS> slot;  // of the next task
   Cursor<STAGES> stage;
 
@@ -171,13 +159,9 @@ struct Producer {
         dead(dead) {}
 
   DEVICE void claim() {
-#ifdef MKERNEL_STATIC
-    ticket = lane + round++ * plan.lanes;
-#else
     if (thread == 0) {
       ticket = atomicAdd(plan.pools[pool].claims, 1);
     }
-#endif
     ahead = CLAIMED;
   }
 
@@ -227,7 +211,7 @@ struct Producer {
 #pragma unroll 1
     for (u32 i = thread; i < task.waits + parts; i += 32) {
       const Wait& wait = i < task.waits ? view.wait(i) : view.part(i - task.waits).wait;
-      all = all && (WAITS ? await(plan, wait, epoch, lane, task.number, i) : isMet(wait, epoch));
+      all = all && (WAITS ? await(plan, wait, epoch, lane, task.number) : isMet(wait, epoch));
     }
     return all;
   }
@@ -278,11 +262,9 @@ struct Producer {
       const u32 first = view.task().biased + 2 * pair;
       const Part& left = view.part(first);
       const Part& right = view.part(first + 1);
-      const u32 index = view.task().waits + first;
       bool met = true;
       if (thread < 2 && !dead) {
-        met = await(plan, (thread == 0 ? left : right).wait, epoch, lane, view.task().number,
-                    index + thread);
+        met = await(plan, (thread == 0 ? left : right).wait, epoch, lane, view.task().number);
       }
       if (!__all_sync(~0u, met)) {
         dead = true;
@@ -350,7 +332,7 @@ DEVICE float activated(float x, u8 activation) {
 // next product is under way; or until there is nothing to do at once, because what comes next may
 // wait for this very tile.
 struct Consumer {
-  static constexpr u32 DEFERRED = CHUNKS > STAGED ? CHUNKS - STAGED : 0;
+  static constexpr u32 DEFERRED = CHUNKS - STAGED;
 
   const Plan& plan;
   const u64 epoch;
@@ -359,7 +341,7 @@ struct Consumer {
   Cursor<SLOTS> slot;
   Cursor<STAGES> stage;
   Cursor<STAGED> chunk;
-  u32 deferred[DEFERRED > 0 ? DEFERRED : 1][16];
+  u32 deferred[DEFERRED][16];
   u32 deferredCount = 0;
 
   DEVICE Consumer(const Plan& plan, u64 epoch, u32 group, u32 thread)
@@ -715,11 +697,9 @@ mkernel_interpreter(const __grid_constant__ mkernel::Plan plan) {
     registersLower<72>();
     if (warp == 0) {
       Producer producer(plan, epoch, s.lane, plan.roles[role], s.deadAtStart, thread);
-#ifndef MKERNEL_STATIC
       if (plan.roleCount == 1) {
         producer.claimedAlready(ticket);
       }
-#endif
       producer.run();
     } else if (warp < 3) {
       Storer(plan, epoch, warp - 1, thread).run();

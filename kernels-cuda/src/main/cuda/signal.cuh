@@ -59,14 +59,14 @@ DEVICE bool isMet(const Wait& wait, u64 epoch) {
 DEVICE bool aborted(const Plan& plan) { return loadRelaxed(&plan.state->abort) != 0; }
 
 // The first to expire tells the host which wait it was.
-DEVICE void report(const Plan& plan, const Wait& wait, u64 epoch, u32 lane, u32 task, u32 index) {
+DEVICE void report(const Plan& plan, const Wait& wait, u64 epoch, u32 lane, u32 task) {
   if (atomicCAS(&plan.state->abort, 0, 1) != 0) {
     return;
   }
   Report* to = plan.report;
   to->lane = lane;
   to->task = task;
-  to->wait = index;
+  to->signal = wait.signal;
   to->wanted = (epoch - wait.lag) * wait.count;
   to->seen = acquire(wait.signal, wait.system);
   to->epoch = epoch;
@@ -75,7 +75,7 @@ DEVICE void report(const Plan& plan, const Wait& wait, u64 epoch, u32 lane, u32 
 
 // Waits for a signal. Returns whether it was met.
 static __device__ __noinline__ bool awaitSlowly(
-    const Plan& plan, const Wait& wait, u64 epoch, u32 lane, u32 task, u32 index) {
+    const Plan& plan, const Wait& wait, u64 epoch, u32 lane, u32 task) {
   const u64 since = nanoTime();
   for (u32 polls = 1;; polls++) {
     if (isMet(wait, epoch)) {
@@ -86,7 +86,7 @@ static __device__ __noinline__ bool awaitSlowly(
         return false;
       }
       if (nanoTime() - since > plan.waitNanos) {
-        report(plan, wait, epoch, lane, task, index);
+        report(plan, wait, epoch, lane, task);
         return false;
       }
     }
@@ -94,8 +94,8 @@ static __device__ __noinline__ bool awaitSlowly(
 }
 
 DEVICE bool await(
-    const Plan& plan, const Wait& wait, u64 epoch, u32 lane, u32 task, u32 index) {
-  return isMet(wait, epoch) || awaitSlowly(plan, wait, epoch, lane, task, index);
+    const Plan& plan, const Wait& wait, u64 epoch, u32 lane, u32 task) {
+  return isMet(wait, epoch) || awaitSlowly(plan, wait, epoch, lane, task);
 }
 
 }  // namespace mkernel

@@ -6,7 +6,7 @@
 
 namespace mkernel {
 
-enum Kind : u8 { EXIT = 0, GEMM = 1, COPY = 2, REDUCE = 3, NOTIFY = 4, COMMAND = 5 };
+enum Kind : u8 { EXIT = 0, GEMM = 1, COPY = 2, REDUCE = 3, NOTIFY = 4 };
 
 enum Activation : u8 { NONE = 0, RELU = 1, GELU = 2, SILU = 3 };
 
@@ -59,7 +59,7 @@ struct Task {
   u8 waits;
   u16 parts;
   u32 number;
-  u32 blocks;  // of a product: steps along k, in all parts; of a command: the transfer
+  u32 blocks;  // of a product: steps along k, in all parts
 };
 
 // What of a task is kept in shared memory; further parts are read where they lie.
@@ -76,7 +76,7 @@ struct Role {
   u32 firstPool;
   u32 pools;
   u32 lanes;
-  u32 readyFirst;
+  u32 reserved;
 };
 
 static constexpr u32 MAX_POOLS = 16;
@@ -87,8 +87,7 @@ struct Report {
   u64 written;
   u32 lane;
   u32 task;
-  u32 wait;  // counted over the waits of the task, then those of its parts
-  u32 reserved;
+  const u64* signal;
   u64 wanted;
   u64 seen;
   u64 epoch;
@@ -173,7 +172,7 @@ SIZE(Report, 48);
 FIELD(Report, written, 0);
 FIELD(Report, lane, 8);
 FIELD(Report, task, 12);
-FIELD(Report, wait, 16);
+FIELD(Report, signal, 16);
 FIELD(Report, wanted, 24);
 FIELD(Report, seen, 32);
 FIELD(Report, epoch, 40);

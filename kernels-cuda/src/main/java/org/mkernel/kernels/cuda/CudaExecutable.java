@@ -227,32 +227,34 @@ final class CudaExecutable implements Executable {
 
   private ExecutionPlan.Stall stall() {
     int task = words.get(JAVA_INT, REPORT + TaskLayout.REPORT_TASK);
-    int wait = words.get(JAVA_INT, REPORT + TaskLayout.REPORT_WAIT);
     return new ExecutionPlan.Stall(
         plan.rank(),
         words.get(JAVA_INT, REPORT + TaskLayout.REPORT_LANE),
         task,
-        signal(task, wait),
+        signal(task, words.get(JAVA_LONG, REPORT + TaskLayout.REPORT_SIGNAL)),
         words.get(JAVA_LONG, REPORT + TaskLayout.REPORT_WANTED),
         words.get(JAVA_LONG, REPORT + TaskLayout.REPORT_SEEN),
         words.get(JAVA_LONG, REPORT + TaskLayout.REPORT_EPOCH));
   }
 
-  /** The signal of a wait, counted over the waits of a task and then those of its parts. */
-  private int signal(int task, int wait) {
-    int waits = tasks.firstWait(task + 1) - tasks.firstWait(task);
-    if (wait < waits) {
-      return tasks.waitSignal(tasks.firstWait(task) + wait);
+  /**
+   * The signal at an address; of a counter that the encoder added, the first that its task awaits.
+   */
+  private int signal(int task, long address) {
+    long signal = (address - plan.signals(plan.rank())) / Long.BYTES;
+    if (signal >= 0 && signal < plan.schedule().signalCount()) {
+      return (int) signal;
     }
-    int stream = tasks.firstStream(task);
-    for (int part = tasks.firstPart(stream);
-        part < tasks.firstPart(tasks.firstStream(task + 1));
-        part++) {
+    if (tasks.firstWait(task) < tasks.firstWait(task + 1)) {
+      return tasks.waitSignal(tasks.firstWait(task));
+    }
+    int end = tasks.firstPart(tasks.firstStream(task + 1));
+    for (int part = tasks.firstPart(tasks.firstStream(task)); part < end; part++) {
       if (tasks.partSignal(part) != RankSchedule.NO_SIGNAL) {
         return tasks.partSignal(part);
       }
     }
-    return waits > 0 ? tasks.waitSignal(tasks.firstWait(task)) : 0;
+    return 0;
   }
 
   /** Passes the end of the world on to the kernel. */

@@ -79,7 +79,7 @@ final class TaskLayout {
   static final int REPORT_WRITTEN = 0;
   static final int REPORT_LANE = 8;
   static final int REPORT_TASK = 12;
-  static final int REPORT_WAIT = 16;
+  static final int REPORT_SIGNAL = 16;
   static final int REPORT_WANTED = 24;
   static final int REPORT_SEEN = 32;
   static final int REPORT_EPOCH = 40;
