@@ -15,7 +15,7 @@ public final class AllGather extends TypedCollective<AllGather> {
    * C = all rows of A.
    *
    * @param a this rank's ⌈M/W⌉ × K rows; the last ranks have less, or none
-   * @param c receives M × K
+   * @param c receives M × K; {@code a} may be its place in it
    * @return the operation
    */
   public static AllGather of(Tensor a, Tensor c) {

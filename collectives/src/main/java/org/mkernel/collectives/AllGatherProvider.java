@@ -2,6 +2,7 @@ package org.mkernel.collectives;
 
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.mkernel.api.schedule.Kernel;
 import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.ScheduleBuilder;
@@ -31,6 +32,11 @@ public final class AllGatherProvider extends Operator {
     return List.of(
         Operands.rows("a", false, problem, k),
         Operands.whole("c", true, problem, problem.size("m"), k));
+  }
+
+  @Override
+  public OptionalLong inPlace(Problem problem, int rank) {
+    return OptionalLong.of(Operands.firstByte(problem, rank, "k"));
   }
 
   @Override

@@ -18,7 +18,7 @@ public final class AllReduce extends TypedCollective<AllReduce> {
    * C = ΣA. Sums are in fp32, in an order that the world alone decides.
    *
    * @param a this rank's addend, M × N
-   * @param c receives the sum, M × N; it may be {@code a} itself, on each rank or on none
+   * @param c receives the sum, M × N; it may be {@code a} itself
    * @return the operation
    */
   public static AllReduce of(Tensor a, Tensor c) {

@@ -15,7 +15,7 @@ public final class Broadcast extends TypedCollective<Broadcast> {
    * C = A of rank 0, or of the rank that {@link #root} sets.
    *
    * @param a on the root M × N; elsewhere a tensor without rows
-   * @param c receives M × N
+   * @param c receives M × N; on the root it may be {@code a} itself
    * @return the operation
    */
   public static Broadcast of(Tensor a, Tensor c) {

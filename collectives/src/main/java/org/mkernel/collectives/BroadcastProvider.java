@@ -2,6 +2,7 @@ package org.mkernel.collectives;
 
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.stream.IntStream;
 import org.mkernel.api.UsageException;
 import org.mkernel.api.schedule.Schedule;
@@ -55,6 +56,11 @@ public final class BroadcastProvider extends Operator {
             .toList();
     return List.of(
         new OperandSpec("a", false, m, n, shards), Operands.whole("c", true, problem, m, n));
+  }
+
+  @Override
+  public OptionalLong inPlace(Problem problem, int rank) {
+    return OptionalLong.of(0);
   }
 
   @Override

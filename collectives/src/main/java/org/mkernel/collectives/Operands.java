@@ -112,4 +112,10 @@ final class Operands {
     return Math.multiplyExact(
         Math.multiplyExact(elements, problem.dtype().bytes()), problem.topology().nodes() - 1);
   }
+
+  /** Where the rows of a rank start in a tensor that has those of all. */
+  static long firstByte(Problem problem, int rank, String columns) {
+    RowSharding rows = RowSharding.of(problem.size("m"), problem.topology());
+    return rows.first(rank) * problem.size(columns) * problem.dtype().bytes();
+  }
 }

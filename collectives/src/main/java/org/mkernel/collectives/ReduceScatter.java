@@ -16,7 +16,8 @@ public final class ReduceScatter extends TypedCollective<ReduceScatter> {
    * decides.
    *
    * @param a this rank's addend, M × N
-   * @param c receives ⌈M/W⌉ × N rows of the sum; on the last ranks less, or none
+   * @param c receives ⌈M/W⌉ × N rows of the sum; on the last ranks less, or none; it may be their
+   *     place in {@code a}
    * @return the operation
    */
   public static ReduceScatter of(Tensor a, Tensor c) {

@@ -2,6 +2,7 @@ package org.mkernel.collectives;
 
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.ScheduleBuilder;
 import org.mkernel.api.spi.OperandSpec;
@@ -29,6 +30,11 @@ public final class ReduceScatterProvider extends Operator {
     return List.of(
         Operands.rowBlocks("a", problem, problem.size("m"), n),
         Operands.rows("c", true, problem, n));
+  }
+
+  @Override
+  public OptionalLong inPlace(Problem problem, int rank) {
+    return OptionalLong.of(-Operands.firstByte(problem, rank, "n"));
   }
 
   @Override

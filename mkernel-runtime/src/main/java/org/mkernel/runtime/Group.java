@@ -6,6 +6,7 @@ import java.util.Optional;
 import org.mkernel.api.MKernelException;
 import org.mkernel.api.spi.Exchange;
 import org.mkernel.api.spi.ExecutionPlan;
+import org.mkernel.runtime.join.Membership;
 
 /** What ties the ranks of a world together: in one process, or in several. */
 interface Group {
@@ -30,6 +31,14 @@ interface Group {
    * @return by rank; empty where it does not answer
    */
   List<Optional<Progress>> progress(int operation);
+
+  /**
+   * Meets the other ranks of a part of the world. Collective.
+   *
+   * @param parts the ranks of each part, ascending
+   * @return the place in the part of this process; empty where no other process is in it
+   */
+  Optional<Membership> meetParts(List<int[]> parts);
 
   /** What transports need to know of the world, as options. */
   Map<String, String> options();

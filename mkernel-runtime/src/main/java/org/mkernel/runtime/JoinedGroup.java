@@ -60,6 +60,11 @@ final class JoinedGroup implements Group {
   }
 
   @Override
+  public Optional<Membership> meetParts(List<int[]> parts) {
+    return membership.meetParts(parts);
+  }
+
+  @Override
   public Map<String, String> options() {
     return Map.of(
         "world-key",

@@ -17,6 +17,7 @@ import org.mkernel.api.MKernelException;
 import org.mkernel.api.PeerLostException;
 import org.mkernel.api.spi.Abort;
 import org.mkernel.api.spi.Exchange;
+import org.mkernel.runtime.join.Membership;
 
 /** The ranks of a world in one process: they exchange in rounds, each bounded in time. */
 final class LocalGroup implements Group {
@@ -62,6 +63,11 @@ final class LocalGroup implements Group {
   @Override
   public List<Optional<Progress>> progress(int operation) {
     return progress.apply(operation);
+  }
+
+  @Override
+  public Optional<Membership> meetParts(List<int[]> parts) {
+    return Optional.empty();
   }
 
   @Override

@@ -46,7 +46,21 @@ final class LocalRank implements Rank {
     this.index = index;
     this.threads = threads;
     this.exchange = world.group().exchange(index);
-    this.device = device.open(world.topology().localIndex(index), threads);
+    this.device = device.open(place(), threads);
+  }
+
+  /** Its number on its host, which decides on its device: the same in each part of a world. */
+  private int place() {
+    return world
+        .rankOfWhole(index)
+        .map(LocalRank::place)
+        .orElse(world.topology().localIndex(index));
+  }
+
+  /** Whether a tensor is this rank's, here or in the world that this one is a part of. */
+  boolean owns(DeviceTensor tensor) {
+    return tensor.owner() == this
+        || world.rankOfWhole(index).filter(rank -> rank.owns(tensor)).isPresent();
   }
 
   void openPorts(Optional<Selection.Transport> intra, Optional<Selection.Transport> inter) {

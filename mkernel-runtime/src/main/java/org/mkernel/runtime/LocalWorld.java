@@ -1,14 +1,18 @@
 package org.mkernel.runtime;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -48,11 +52,13 @@ final class LocalWorld implements World {
   private final Optional<Selection.Transport> inter;
   private final @Nullable ProxyThread proxy;
   private final Trace trace;
+  private final Optional<WorldPart> part;
+  private final Set<LocalWorld> parts = new LinkedHashSet<>();
 
   /** A world of this process. */
   static LocalWorld local(
       Config config, Plugins plugins, Topology topology, Consumer<LocalWorld> onClose) {
-    return new LocalWorld(config, plugins, topology, Optional.empty(), onClose);
+    return new LocalWorld(config, plugins, topology, Optional.empty(), Optional.empty(), onClose);
   }
 
   /** The place of this process in a world of several; closed with the world. */
@@ -62,7 +68,8 @@ final class LocalWorld implements World {
       Topology topology,
       Membership membership,
       Consumer<LocalWorld> onClose) {
-    return new LocalWorld(config, plugins, topology, Optional.of(membership), onClose);
+    return new LocalWorld(
+        config, plugins, topology, Optional.of(membership), Optional.empty(), onClose);
   }
 
   private LocalWorld(
@@ -70,8 +77,10 @@ final class LocalWorld implements World {
       Plugins plugins,
       Topology topology,
       Optional<Membership> membership,
+      Optional<WorldPart> part,
       Consumer<LocalWorld> onClose) {
     this.config = config;
+    this.part = part;
     this.plugins = plugins;
     this.topology = topology;
     this.onClose = onClose;
@@ -82,7 +91,10 @@ final class LocalWorld implements World {
             .orElseGet(() -> IntStream.range(0, topology.size()).toArray());
     this.trace =
         Trace.of(
-            config.option("trace").map(file -> traceOf(file, membership.isPresent(), here[0])));
+            config
+                .option("trace")
+                .map(file -> part.map(p -> withSuffix(file, "-group" + p.group())).orElse(file))
+                .map(file -> traceOf(file, membership.isPresent(), here[0])));
     DeviceProvider device = Selection.device(config, plugins);
     Selection.Reachable reachable =
         membership
@@ -123,12 +135,13 @@ final class LocalWorld implements World {
 
   /** Each process writes a trace of its own: all but rank 0's carry the rank in their name. */
   private static String traceOf(String file, boolean joined, int rank) {
-    if (!joined || rank == 0) {
-      return file;
-    }
+    return joined && rank > 0 ? withSuffix(file, "-rank" + rank) : file;
+  }
+
+  private static String withSuffix(String file, String suffix) {
     int dot = file.lastIndexOf('.');
     int end = dot > file.lastIndexOf('/') ? dot : file.length();
-    return "%s-rank%d%s".formatted(file.substring(0, end), rank, file.substring(end));
+    return file.substring(0, end) + suffix + file.substring(end);
   }
 
   Config config() {
@@ -311,6 +324,56 @@ final class LocalWorld implements World {
   }
 
   @Override
+  public List<World> split(IntUnaryOperator groupOf) {
+    throwIfDead();
+    List<WorldPart> all = WorldPart.of(this, groupOf);
+    Optional<Membership> met = group.meetParts(all.stream().map(WorldPart::ranks).toList());
+    List<World> worlds = new ArrayList<>();
+    boolean made = false;
+    try {
+      for (WorldPart each : all) {
+        if (Arrays.stream(each.ranks()).anyMatch(rank -> Arrays.binarySearch(here, rank) >= 0)) {
+          worlds.add(remember(each, met));
+        }
+      }
+      made = true;
+      return List.copyOf(worlds);
+    } finally {
+      if (!made) {
+        worlds.forEach(World::close);
+        if (worlds.isEmpty()) {
+          met.ifPresent(Membership::close);
+        }
+      }
+    }
+  }
+
+  private LocalWorld remember(WorldPart each, Optional<Membership> met) {
+    LocalWorld world =
+        new LocalWorld(config, plugins, each.topology(), met, Optional.of(each), this::forget);
+    synchronized (parts) {
+      parts.add(world);
+    }
+    return world;
+  }
+
+  private void forget(LocalWorld world) {
+    synchronized (parts) {
+      parts.remove(world);
+    }
+  }
+
+  /** A rank of this process, by its number in the world. */
+  LocalRank localRank(int rank) {
+    return ranks.get(Arrays.binarySearch(here, rank));
+  }
+
+  /** The same rank of the world that this one is a part of. */
+  Optional<LocalRank> rankOfWhole(int rank) {
+    return part.map(p -> p.whole(rank));
+  }
+
+  @Override
   public Optional<MKernelException> failure() {
     return abort.cause();
   }
@@ -320,6 +383,11 @@ final class LocalWorld implements World {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
+    List<LocalWorld> open;
+    synchronized (parts) {
+      open = List.copyOf(parts);
+    }
+    open.forEach(LocalWorld::close);
     if (ranks.stream().anyMatch(LocalRank::inFlight)) {
       abort(new ClosedException("the world was closed while an operation was in flight"));
     }

@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -35,6 +36,7 @@ import org.mkernel.api.spi.CollectiveProvider.Shape;
 import org.mkernel.api.spi.Device;
 import org.mkernel.api.spi.Executable;
 import org.mkernel.api.spi.KernelSet;
+import org.mkernel.api.spi.OperandSpec;
 import org.mkernel.api.spi.OptionSpec;
 import org.mkernel.api.spi.Problem;
 import org.mkernel.api.spi.Span;
@@ -150,7 +152,7 @@ final class Preparation {
   }
 
   private Shape shapeOf(String name, Tensor tensor) {
-    if (!(tensor instanceof DeviceTensor own) || own.owner() != rank) {
+    if (!(tensor instanceof DeviceTensor own) || !rank.owns(own)) {
       throw new UsageException(
           "operand %s is no tensor of rank %d; allocate or borrow it there"
               .formatted(name, rank.index()),
@@ -239,6 +241,7 @@ final class Preparation {
       }
       buffers[rank.index()][b] = address;
     }
+    requireApart(planned, buffers[rank.index()]);
     exchangeMemory(schedule, layout, spans, buffers, signals);
 
     int[] transferOf = new int[schedule.rank(rank.index()).tasks()];
@@ -302,6 +305,57 @@ final class Preparation {
     own.bind();
     bound.add(own);
     return own;
+  }
+
+  /** Outputs share memory with no other operand, unless the operator says that it may be so. */
+  private void requireApart(PlannedSchedule planned, long[] addresses) {
+    List<BufferSpec> operands =
+        planned.schedule().buffers().stream()
+            .filter(b -> b.use() != BufferSpec.Use.WORKSPACE && b.bytes(rank.index()) > 0)
+            .toList();
+    for (BufferSpec output : operands) {
+      for (BufferSpec other : operands) {
+        long distance = addresses[other.index()] - addresses[output.index()];
+        boolean apart =
+            distance >= output.bytes(rank.index()) || -distance >= other.bytes(rank.index());
+        if (output.use() == BufferSpec.Use.OUTPUT
+            && other.index() != output.index()
+            && !apart
+            && !isInPlace(planned, other.name(), output.name(), distance)) {
+          throw new UsageException(
+              "operands %s and %s of rank %d share memory, %s starts %d bytes from %s: %s"
+                  .formatted(
+                      other.name(),
+                      output.name(),
+                      rank.index(),
+                      other.name(),
+                      distance,
+                      output.name(),
+                      inPlace(planned).isPresent()
+                          ? "in place it is %d bytes".formatted(inPlace(planned).getAsLong())
+                          : collective.operator() + " is not done in place"),
+              Failure.remedy("use tensors that do not overlap")
+                  .withRank(rank.index())
+                  .withOperation(collective.operator()));
+        }
+      }
+    }
+  }
+
+  private OptionalLong inPlace(PlannedSchedule planned) {
+    return world
+        .plugins()
+        .collective(collective.operator())
+        .inPlace(planned.problem(), rank.index());
+  }
+
+  private boolean isInPlace(PlannedSchedule planned, String input, String output, long distance) {
+    List<OperandSpec> operands = planned.operands();
+    OptionalLong allowed = inPlace(planned);
+    return operands.getFirst().name().equals(input)
+        && operands.getLast().name().equals(output)
+        && allowed.isPresent()
+        && allowed.getAsLong() == distance;
   }
 
   /** Compares digests, and learns where peers of this node have their memory. */

@@ -24,8 +24,13 @@ final class Memory {
     return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
   }
 
-  /** Copies rows; one copy where they are contiguous on both sides. */
+  /**
+   * Copies rows; one copy where they are contiguous on both sides, none where they are the same.
+   */
   static void copyRows(long from, long fromPitch, long to, long toPitch, long rows, long rowBytes) {
+    if (from == to && fromPitch == toPitch) {
+      return;
+    }
     if (fromPitch == rowBytes && toPitch == rowBytes) {
       MemorySegment.copy(ALL, from, ALL, to, rows * rowBytes);
       return;

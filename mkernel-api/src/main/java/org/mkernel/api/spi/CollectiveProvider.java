@@ -2,6 +2,7 @@ package org.mkernel.api.spi;
 
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.mkernel.api.DType;
 import org.mkernel.api.schedule.Schedule;
 import org.mkernel.api.schedule.Topology;
@@ -86,6 +87,18 @@ public interface CollectiveProvider {
    * @throws org.mkernel.api.UsageException when a size or an option is bad
    */
   List<OperandSpec> operands(Problem problem);
+
+  /**
+   * Where the first operand of a rank lies when it shares memory with the last one, its output, and
+   * the result is right all the same. Operands overlap in no other way with an output.
+   *
+   * @param problem the problem
+   * @param rank the rank
+   * @return bytes from where the last operand starts; empty where none can be done in place
+   */
+  default OptionalLong inPlace(Problem problem, int rank) {
+    return OptionalLong.empty();
+  }
 
   /**
    * Plans. A pure function: equal problems give equal schedules, on any machine.

@@ -104,17 +104,56 @@ final class Hub extends Membership {
       long joinNanos,
       long waitNanos,
       ThreadFactory threads) {
-    Hub hub = listen(endpoint, size, secret, joinNanos, waitNanos, threads);
+    return listen(endpoint, size, secret, joinNanos, waitNanos, threads).meet();
+  }
+
+  /** Listens at any free port of an address, for the ranks of a part of a world. */
+  static Hub of(InetAddress address, int size, Membership whole) {
+    try {
+      ServerSocketChannel server = bind(new InetSocketAddress(address, 0));
+      return new Hub(
+          server, address, size, whole.secret, whole.joinNanos, whole.waitNanos, whole.threads);
+    } catch (IOException e) {
+      throw new UnavailableException(
+          "rank %d can't listen at %s: %s"
+              .formatted(whole.rank, address.getHostAddress(), e.getMessage()),
+          Failure.remedy("raise the limit of open files (ulimit -n)").withRank(whole.rank),
+          e);
+    }
+  }
+
+  private static ServerSocketChannel bind(InetSocketAddress where) throws IOException {
+    ServerSocketChannel server = ServerSocketChannel.open();
+    boolean bound = false;
+    try {
+      server.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+      server.bind(where, BACKLOG);
+      bound = true;
+      return server;
+    } finally {
+      if (!bound) {
+        closeQuietly(server);
+      }
+    }
+  }
+
+  /** Where it listens. */
+  int port() {
+    return server.socket().getLocalPort();
+  }
+
+  /** Lets all ranks in. */
+  Hub meet() {
     boolean joined = false;
     try {
-      hub.start();
-      var _ = hub.await(hub.ready, joinNanos + GRACE_NANOS, "let all ranks in");
+      start();
+      var _ = await(ready, joinNanos + GRACE_NANOS, "let all ranks in");
       joined = true;
-      return hub;
+      return this;
     } finally {
       if (!joined) {
-        hub.tellLatecomers();
-        hub.close();
+        tellLatecomers();
+        close();
       }
     }
   }
@@ -142,14 +181,12 @@ final class Hub extends Membership {
     try {
       boolean own =
           address.isLoopbackAddress() || NetworkInterface.getByInetAddress(address) != null;
-      server = ServerSocketChannel.open();
-      server.setOption(StandardSocketOptions.SO_REUSEADDR, true);
       // Behind a service or a translated address, rank 0 does not have the address by itself.
-      server.bind(
-          own
-              ? new InetSocketAddress(address, endpoint.port())
-              : new InetSocketAddress(endpoint.port()),
-          BACKLOG);
+      server =
+          bind(
+              own
+                  ? new InetSocketAddress(address, endpoint.port())
+                  : new InetSocketAddress(endpoint.port()));
       return new Hub(server, address, size, secret, joinNanos, waitNanos, threads);
     } catch (IOException e) {
       closeQuietly(server);

@@ -1,14 +1,18 @@
 package org.mkernel.runtime.join;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -54,7 +58,7 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
   final Selector selector;
   final CompletableFuture<Boolean> ready = new CompletableFuture<>();
   final CompletableFuture<Boolean> allLeft = new CompletableFuture<>();
-  private final ThreadFactory threads;
+  final ThreadFactory threads;
   private final Queue<Runnable> mail = new ConcurrentLinkedQueue<>();
   private final ByteBuffer buffer = ByteBuffer.allocateDirect(1 << 16);
   private final Map<Long, CompletableFuture<List<Optional<byte[]>>>> questions = new HashMap<>();
@@ -153,6 +157,47 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
     throw new UsageException(
         "join-deadline is \"%s\"; seconds are needed, more than 0 and at most a day"
             .formatted(text));
+  }
+
+  /**
+   * Meets the other ranks of a part of this world. All ranks of this world call it at once, with
+   * the same parts, of which no two have a rank in common.
+   *
+   * @param parts the ranks of each part, ascending; they become the ranks 0, 1, … there
+   * @return the place in the part of this rank; empty when it is alone there, or in none
+   * @throws PeerLostException when ranks are missing at the deadline
+   * @throws UnavailableException when the first rank of a part can't listen
+   */
+  public final Optional<Membership> meetParts(List<int[]> parts) {
+    int[] own =
+        parts.stream()
+            .filter(part -> Arrays.binarySearch(part, rank) >= 0)
+            .findFirst()
+            .orElse(new int[] {rank});
+    int place = Arrays.binarySearch(own, rank);
+    Hub hub = own.length > 1 && place == 0 ? Hub.of(address(), own.length, this) : null;
+    boolean met = false;
+    try {
+      String where =
+          hub == null ? "" : new Endpoint(address().getHostAddress(), hub.port()).toString();
+      List<byte[]> all = allGather(where.getBytes(UTF_8));
+      met = true;
+      if (own.length == 1) {
+        return Optional.empty();
+      }
+      if (hub != null) {
+        return Optional.of(hub.meet());
+      }
+      Endpoint first = Endpoint.parse("the part's rendezvous", new String(all.get(own[0]), UTF_8));
+      Launch launch =
+          new Launch(
+              "split", place, own.length, OptionalInt.empty(), Optional.of(first), List.of());
+      return Optional.of(Member.connect(launch, first, secret, joinNanos, waitNanos, threads));
+    } finally {
+      if (!met && hub != null) {
+        hub.close();
+      }
+    }
   }
 
   /**
