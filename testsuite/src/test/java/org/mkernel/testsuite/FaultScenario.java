@@ -156,9 +156,9 @@ record FaultScenario(Problem problem, Fault fault, int launches, long adversary)
               return thread;
             });
     Queue<String> wrong = new ConcurrentLinkedQueue<>();
-    AtomicLong lastLaunch = new AtomicLong(Long.MIN_VALUE);
+    long ended = System.nanoTime();
+    AtomicLong lastLaunch = new AtomicLong(ended);
     MKernelException failure = null;
-    long ended;
     try (MKernel mkernel = MKernel.open(config);
         World world =
             mkernel.local(
@@ -166,10 +166,12 @@ record FaultScenario(Problem problem, Fault fault, int launches, long adversary)
                 problem.topology().size() / problem.topology().nodes())) {
       try {
         world.eachLocalRank(rank -> launch(rank, lastLaunch, wrong));
-      } catch (MKernelException e) {
-        failure = e;
+      } finally {
+        ended = System.nanoTime();
       }
-      ended = System.nanoTime();
+    } catch (MKernelException e) {
+      // Also of ranks that were too slow to make the world.
+      failure = e;
     }
     threads.stream()
         .filter(Thread::isAlive)
