@@ -21,6 +21,8 @@ final class Cli {
   /** Of one rank it is a plain product. */
   private static final String GEMM = "all-gather-gemm";
 
+  private static final String DOCTOR = "doctor";
+
   private final Config config;
   private final PrintWriter out;
   private final PrintWriter err;
@@ -44,6 +46,10 @@ final class Cli {
   }
 
   private int command(String... args) {
+    if (args.length > 0 && args[0].equals(DOCTOR)) {
+      // It opens mkernel by itself: why that fails is what it is asked for.
+      return execute(group("mkernel", ""), args);
+    }
     try (MKernel mkernel = MKernel.open(config)) {
       List<CollectiveProvider> operators =
           mkernel.plugins().stream()
@@ -70,15 +76,20 @@ final class Cli {
               .addSubcommand("plan", plan)
               .addSubcommand("bench", bench);
       top.getCommandSpec().version(version());
-      return top.setOut(out)
-          .setErr(err)
-          .setCaseInsensitiveEnumValuesAllowed(true)
-          .setParameterExceptionHandler(this::badParameters)
-          .setExecutionExceptionHandler((e, command, parsed) -> failed(e))
-          .execute(args);
+      return execute(top, args);
     } catch (Exception | Error e) {
       return failed(e);
     }
+  }
+
+  private int execute(CommandLine top, String... args) {
+    return top.addSubcommand(DOCTOR, new DoctorCommand(config))
+        .setOut(out)
+        .setErr(err)
+        .setCaseInsensitiveEnumValuesAllowed(true)
+        .setParameterExceptionHandler(this::badParameters)
+        .setExecutionExceptionHandler((e, command, parsed) -> failed(e))
+        .execute(args);
   }
 
   private static String version() {

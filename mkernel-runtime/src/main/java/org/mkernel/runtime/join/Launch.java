@@ -69,13 +69,26 @@ public record Launch(
    * @throws UsageException when they contradict each other, or some are missing
    */
   public static Launch of(Config config) {
+    return detect(environment(config));
+  }
+
+  /**
+   * The environment of this process, with what the settings hold in place of the variables that
+   * start with {@code MKERNEL_}.
+   *
+   * @param config settings
+   * @return variables
+   */
+  public static Map<String, String> environment(Config config) {
     Map<String, String> environment = new HashMap<>(System.getenv());
     environment.keySet().removeIf(name -> name.startsWith("MKERNEL_"));
     config
         .options()
         .forEach((name, value) ->
-            environment.put("MKERNEL_" + name.toUpperCase(Locale.ROOT).replace('-', '_'), value));
-    return detect(environment);
+            environment.put(
+                "MKERNEL_" + name.toUpperCase(Locale.ROOT).replace('-', '_').replace(".", "__"),
+                value));
+    return environment;
   }
 
   /**
