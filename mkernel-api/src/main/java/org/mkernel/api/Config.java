@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
+import org.mkernel.api.spi.Exchange;
 
 /**
  * Settings. Immutable: each method returns a changed copy. The same setting has one name
@@ -19,10 +20,12 @@ public final class Config {
 
   private final Map<String, String> options;
   private final ThreadFactory threads;
+  private final Optional<Exchange> exchange;
 
-  private Config(Map<String, String> options, ThreadFactory threads) {
+  private Config(Map<String, String> options, ThreadFactory threads, Optional<Exchange> exchange) {
     this.options = Map.copyOf(options);
     this.threads = threads;
+    this.exchange = exchange;
   }
 
   /**
@@ -31,7 +34,7 @@ public final class Config {
    * @return settings that read no environment
    */
   public static Config defaults() {
-    return new Config(Map.of(), Executors.defaultThreadFactory());
+    return new Config(Map.of(), Executors.defaultThreadFactory(), Optional.empty());
   }
 
   /**
@@ -62,7 +65,7 @@ public final class Config {
             value);
       }
     });
-    return new Config(options, defaults().threads);
+    return new Config(options, defaults().threads, Optional.empty());
   }
 
   /**
@@ -75,7 +78,7 @@ public final class Config {
   public Config option(String name, String value) {
     Map<String, String> changed = new HashMap<>(options);
     changed.put(name, value);
-    return new Config(changed, threads);
+    return new Config(changed, threads, exchange);
   }
 
   /**
@@ -147,7 +150,7 @@ public final class Config {
    * @return a changed copy
    */
   public Config threads(ThreadFactory factory) {
-    return new Config(options, factory);
+    return new Config(options, factory, exchange);
   }
 
   /**
@@ -157,5 +160,28 @@ public final class Config {
    */
   public ThreadFactory threads() {
     return threads;
+  }
+
+  /**
+   * Sets how ranks find one another, in place of a launcher: their number, their count and where
+   * they meet come from it. {@link MKernel#join} calls it twice, one call after the other, on a
+   * thread of its own and for no longer than the option {@code join-deadline} (60 s unless set),
+   * and nobody calls it afterwards. It must carry at least 16 KiB from each rank. It carries a
+   * secret: nobody but the ranks may read what goes through it.
+   *
+   * @param own the exchange, alike on all ranks
+   * @return a changed copy
+   */
+  public Config exchange(Exchange own) {
+    return new Config(options, threads, Optional.of(own));
+  }
+
+  /**
+   * How ranks find one another in place of a launcher.
+   *
+   * @return the exchange, if one was set
+   */
+  public Optional<Exchange> exchange() {
+    return exchange;
   }
 }

@@ -32,10 +32,16 @@ public interface MKernel extends AutoCloseable {
   }
 
   /**
-   * Joins the world that a launcher set up; without a launcher, a world of one rank.
+   * Joins the world that a launcher set up, or the ranks that {@link Config#exchange} reaches;
+   * without either, a world of one rank.
    *
    * @return the world
-   * @throws UnavailableException when the environment asks for what is not there
+   * @throws UnavailableException when the environment asks for what is not there, or the exchange
+   *     fails
+   * @throws PeerLostException when ranks are missing at the deadline of joining
+   * @throws MismatchException when the ranks are of different versions, secrets or worlds
+   * @throws UsageException when variables contradict each other, or what the exchange returns can't
+   *     be what the ranks gave
    */
   World join();
 

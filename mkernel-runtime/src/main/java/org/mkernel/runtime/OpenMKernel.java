@@ -2,6 +2,7 @@ package org.mkernel.runtime;
 
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -13,6 +14,7 @@ import org.mkernel.api.PluginInfo;
 import org.mkernel.api.World;
 import org.mkernel.api.schedule.Topology;
 import org.mkernel.api.spi.CollectiveProvider;
+import org.mkernel.runtime.join.Introduction;
 import org.mkernel.runtime.join.Launch;
 import org.mkernel.runtime.join.Membership;
 
@@ -32,12 +34,15 @@ final class OpenMKernel implements MKernel {
 
   @Override
   public World join() {
-    Launch launch = Launch.of(config);
+    throwIfClosed();
+    Optional<Introduction> introduction =
+        config.exchange().map(exchange -> Introduction.by(exchange, config));
+    Launch launch = introduction.map(Introduction::launch).orElseGet(() -> Launch.of(config));
     if (launch.size() == 1) {
       return local(1, 1);
     }
-    throwIfClosed();
-    Membership membership = Membership.join(launch, config);
+    Membership membership =
+        introduction.map(Introduction::meet).orElseGet(() -> Membership.join(launch, config));
     boolean made = false;
     try {
       Topology topology = Agreement.topology(membership, launch);

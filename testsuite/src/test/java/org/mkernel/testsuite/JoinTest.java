@@ -3,6 +3,7 @@ package org.mkernel.testsuite;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -54,6 +55,40 @@ final class JoinTest {
                       .run();
               assertThat(result.wrong()).isZero();
               assertThat(result.elements()).isEqualTo(20L * 130 * 70);
+            }));
+  }
+
+  /** No launcher, no variables: an exchange ties ranks together, on one node and on several. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3})
+  void anExchangeOfTheCallerIsEnough(int nodes) throws Exception {
+    int size = 3;
+    var problem = Problems.gemm(nodes, size / nodes, DType.F32, 130, 70, 33);
+    byte[][] parts = new byte[size][];
+    CyclicBarrier barrier = new CyclicBarrier(size);
+    JoinedRanks.hasNone(
+        JoinedRanks.runEach(
+            size,
+            rank -> {
+              Config config =
+                  CONFIG.exchange(own -> {
+                    try {
+                      parts[rank] = own;
+                      barrier.await(1, TimeUnit.MINUTES);
+                      List<byte[]> all = List.of(parts.clone());
+                      barrier.await(1, TimeUnit.MINUTES);
+                      return all;
+                    } catch (Exception e) {
+                      throw new IllegalStateException(e);
+                    }
+                  });
+              return nodes == 1 ? config : config.option("node", Integer.toString(rank));
+            },
+            (mkernel, world) -> {
+              assertThat(world.topology().nodes()).isEqualTo(nodes);
+              ExactRun.Result result =
+                  new ExactRun(world, mkernel.collective(Problems.GEMM), problem).run();
+              assertThat(result.wrong()).isZero();
             }));
   }
 

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.mkernel.api.Config;
 import org.mkernel.api.MKernel;
@@ -47,6 +48,25 @@ final class JoinedRanks {
       throws InterruptedException {
     int size = nodes * ranksPerNode;
     int port = freePort();
+    return runEach(
+        size,
+        rank -> config(config, rank, size, ranksPerNode, port),
+        (mkernel, world) -> {
+          assertThat(world.topology().nodes()).isEqualTo(nodes);
+          body.accept(mkernel, world);
+        });
+  }
+
+  /**
+   * Runs all ranks of a world, each with settings of its own.
+   *
+   * @param config the settings of a rank
+   * @param body runs in each with its world
+   * @return by rank, what it threw; null for nothing
+   */
+  static List<@Nullable Throwable> runEach(
+      int size, IntFunction<Config> config, BiConsumer<MKernel, World> body)
+      throws InterruptedException {
     Throwable[] thrown = new Throwable[size];
     List<Thread> threads = new ArrayList<>();
     for (int rank = 0; rank < size; rank++) {
@@ -54,11 +74,9 @@ final class JoinedRanks {
       threads.add(
           Thread.ofPlatform()
               .start(() -> {
-                Config own = config(config, index, size, ranksPerNode, port);
-                try (MKernel mkernel = MKernel.open(own);
+                try (MKernel mkernel = MKernel.open(config.apply(index));
                     World world = mkernel.join()) {
                   assertThat(world.size()).isEqualTo(size);
-                  assertThat(world.topology().nodes()).isEqualTo(nodes);
                   assertThat(world.localRanks()).hasSize(1);
                   body.accept(mkernel, world);
                 } catch (Throwable e) {

@@ -122,6 +122,19 @@ final class Hub extends Membership {
     }
   }
 
+  /** Listens for ranks that hear of it in another way than by the rendezvous. */
+  static Hub listen(
+      InetSocketAddress where,
+      InetAddress address,
+      int size,
+      Secret secret,
+      long joinNanos,
+      long waitNanos,
+      ThreadFactory threads)
+      throws IOException {
+    return new Hub(bind(where), address, size, secret, joinNanos, waitNanos, threads);
+  }
+
   private static ServerSocketChannel bind(InetSocketAddress where) throws IOException {
     ServerSocketChannel server = ServerSocketChannel.open();
     boolean bound = false;

@@ -9,6 +9,7 @@ import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
@@ -52,19 +53,19 @@ final class Member extends Membership {
 
   static Member connect(
       Launch launch,
-      Endpoint endpoint,
+      List<Endpoint> endpoints,
       Secret secret,
       long joinNanos,
       long waitNanos,
       ThreadFactory threads) {
     long deadline = System.nanoTime() + joinNanos;
-    Greeting greeting = greet(launch, endpoint, secret, joinNanos, deadline);
+    Greeting greeting = greet(launch, endpoints, secret, joinNanos, deadline);
     Member member;
     try {
       member = new Member(launch, secret, greeting, joinNanos, waitNanos, threads);
     } catch (IOException e) {
       closeQuietly(greeting.channel);
-      throw lost(launch, endpoint, joinNanos, e);
+      throw lost(launch, endpoints, joinNanos, e);
     }
     boolean joined = false;
     try {
@@ -85,21 +86,24 @@ final class Member extends Membership {
 
   /** Tries until rank 0 lets this rank in, refuses it, or time is up. */
   private static Greeting greet(
-      Launch launch, Endpoint endpoint, Secret secret, long joinNanos, long deadline) {
+      Launch launch, List<Endpoint> endpoints, Secret secret, long joinNanos, long deadline) {
     IOException last = new IOException("there was no time to try");
     long pause = FIRST_PAUSE_MILLIS;
     while (deadline - System.nanoTime() > LEAST_TRY_NANOS) {
-      try {
-        for (InetAddress address : InetAddress.getAllByName(endpoint.host())) {
-          Hub.requireLoopback(endpoint, address, secret);
-          try {
-            return greet(launch, new InetSocketAddress(address, endpoint.port()), secret, deadline);
-          } catch (IOException e) {
-            last = e;
+      for (Endpoint endpoint : endpoints) {
+        try {
+          for (InetAddress address : InetAddress.getAllByName(endpoint.host())) {
+            Hub.requireLoopback(endpoint, address, secret);
+            try {
+              return greet(
+                  launch, new InetSocketAddress(address, endpoint.port()), secret, deadline);
+            } catch (IOException e) {
+              last = e;
+            }
           }
+        } catch (UnknownHostException e) {
+          last = new IOException("unknown host " + e.getMessage(), e);
         }
-      } catch (UnknownHostException e) {
-        last = new IOException("unknown host " + e.getMessage(), e);
       }
       try {
         Thread.sleep(
@@ -113,17 +117,18 @@ final class Member extends Membership {
       }
       pause = Math.min(2 * pause, LAST_PAUSE_MILLIS);
     }
-    throw lost(launch, endpoint, joinNanos, last);
+    throw lost(launch, endpoints, joinNanos, last);
   }
 
   private static PeerLostException lost(
-      Launch launch, Endpoint endpoint, long joinNanos, IOException why) {
+      Launch launch, List<Endpoint> endpoints, long joinNanos, IOException why) {
+    String where = String.join(" or ", endpoints.stream().map(Endpoint::toString).toList());
     return new PeerLostException(
         "rank %d did not reach rank 0 at %s within %.1f s: %s"
-            .formatted(launch.rank(), endpoint, joinNanos / 1e9, why.getMessage()),
+            .formatted(launch.rank(), where, joinNanos / 1e9, why.getMessage()),
         Failure.remedy(
                 "look at the output of rank 0, and whether this host reaches %s; raise"
-                        .formatted(endpoint)
+                        .formatted(where)
                     + " MKERNEL_JOIN_DEADLINE if rank 0 only starts late")
             .withRank(launch.rank())
             .withPeer(0),

@@ -141,10 +141,10 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
     long waitNanos = config.deadline().toNanos();
     return launch.rank() == 0
         ? Hub.open(endpoint, launch.size(), secret, joinNanos, waitNanos, config.threads())
-        : Member.connect(launch, endpoint, secret, joinNanos, waitNanos, config.threads());
+        : Member.connect(launch, List.of(endpoint), secret, joinNanos, waitNanos, config.threads());
   }
 
-  private static long joinNanos(Config config) {
+  static long joinNanos(Config config) {
     String text = config.option("join-deadline").orElse("60");
     try {
       double seconds = Double.parseDouble(text);
@@ -192,7 +192,8 @@ public abstract sealed class Membership implements AutoCloseable permits Hub, Me
       Launch launch =
           new Launch(
               "split", place, own.length, OptionalInt.empty(), Optional.of(first), List.of());
-      return Optional.of(Member.connect(launch, first, secret, joinNanos, waitNanos, threads));
+      return Optional.of(
+          Member.connect(launch, List.of(first), secret, joinNanos, waitNanos, threads));
     } finally {
       if (!met && hub != null) {
         hub.close();
