@@ -41,6 +41,12 @@ final class ImageTest {
   }
 
   @Test
+  void holdsTheFilesThatLaunchIt() {
+    assertThat(ImageCommand.files(ImageCommand.IMAGE.resolve("share/launch")))
+        .containsExactly("Containerfile", "mkernel-job.yaml", "mkernel.sbatch");
+  }
+
+  @Test
   void startsThroughALinkFromAnyFolder() throws Exception {
     Path link =
         Files.createSymbolicLink(folder.resolve("command"), Path.of(ImageCommand.launcher()));

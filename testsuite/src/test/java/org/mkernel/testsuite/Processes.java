@@ -18,16 +18,29 @@ final class Processes implements AutoCloseable {
           + "org.mkernel.transport.tcp,org.mkernel.cli";
 
   private final Path folder;
+  private final List<String> wrapper;
   private final List<Process> processes = new ArrayList<>();
 
   Processes(Path folder) {
+    this(folder, List.of());
+  }
+
+  private Processes(Path folder, List<String> wrapper) {
     this.folder = folder;
+    this.wrapper = wrapper;
+  }
+
+  /** Processes that each do something first, in a shell that is started by given words. */
+  static Processes after(Path folder, String first, String... shell) {
+    List<String> wrapper = new ArrayList<>(List.of(shell));
+    wrapper.addAll(List.of("sh", "-c", first + " && exec \"$0\" \"$@\""));
+    return new Processes(folder, wrapper);
   }
 
   /** Starts a rank; the environment of this process is not handed on. */
   void start(Map<String, String> environment, String... arguments) throws IOException {
     int rank = processes.size();
-    List<String> command = new ArrayList<>();
+    List<String> command = new ArrayList<>(wrapper);
     command.add(ProcessHandle.current().info().command().orElseThrow());
     command.addAll(
         List.of(

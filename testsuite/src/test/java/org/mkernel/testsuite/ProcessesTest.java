@@ -1,6 +1,7 @@
 package org.mkernel.testsuite;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Path;
 import java.util.Map;
@@ -133,6 +134,34 @@ final class ProcessesTest {
       for (int rank = 0; rank < 2; rank++) {
         assertThat(processes.await(rank)).as(processes.err(rank)).isBetween(2, 3);
         assertThat(processes.err(rank)).contains("64").contains("32");
+      }
+    }
+  }
+
+  /** What ranks share has no name in any folder, and so no folder bounds it. */
+  @Test
+  void aSharedMemoryFolderOf64KibibytesIsEnough() throws Exception {
+    String mount = "mount -t tmpfs -o size=64k none /dev/shm";
+    assumeTrue(
+        new ProcessBuilder("unshare", "-m", "sh", "-c", mount).start().waitFor() == 0,
+        "nothing can be mounted here: it takes root");
+    try (Processes processes = Processes.after(folder, mount, "unshare", "-m")) {
+      processes.startAll(1, 2, Map.of(), "run", "all-gather-gemm", "--json");
+      for (int rank = 0; rank < 2; rank++) {
+        assertThat(processes.await(rank)).as(processes.err(rank)).isZero();
+      }
+      assertThat(field(processes.out(0), "wrong")).isEqualTo("0");
+    }
+  }
+
+  @Test
+  void sharedMemoryThatCannotBeHadIsAnExceptionAndNoBusError() throws Exception {
+    try (Processes processes = Processes.after(folder, "ulimit -f 256")) {
+      processes.startAll(1, 2, Map.of(), "run", "all-gather-gemm", "--m=4096");
+      for (int rank = 0; rank < 2; rank++) {
+        assertThat(processes.await(rank)).as(processes.err(rank)).isEqualTo(3);
+        assertThat(processes.err(rank))
+            .contains("bytes of shared memory can't be had: error 27", "ulimit -f");
       }
     }
   }

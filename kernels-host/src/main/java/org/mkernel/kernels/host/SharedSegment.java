@@ -54,7 +54,9 @@ final class SharedSegment implements AutoCloseable {
       if (error != 0) {
         throw new DeviceException(
             "%d bytes of shared memory can't be had: error %d".formatted(bytes, error),
-            Failure.remedy("use smaller tensors or fewer ranks, or raise the limit of memory")
+            Failure.remedy(
+                    "use smaller tensors or fewer ranks, or raise the limits of memory and of the"
+                        + " size of files (ulimit -f)")
                 .withNativeCode(error));
       }
       SharedSegment segment = new SharedSegment(name, descriptor, bytes);
