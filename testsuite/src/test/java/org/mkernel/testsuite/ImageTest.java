@@ -8,12 +8,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The image as it is shipped: what it holds, and that it starts wherever it lies. */
-@Tag("slow")
 final class ImageTest {
   @TempDir Path folder;
 

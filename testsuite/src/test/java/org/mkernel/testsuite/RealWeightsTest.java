@@ -13,7 +13,6 @@ import java.util.Arrays;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mkernel.testsuite.ImageCommand.Result;
@@ -24,7 +23,6 @@ import org.mkernel.testsuite.ImageCommand.Result;
  * write them, and its output is compared with a double-precision reference that knows nothing of
  * mkernel.
  */
-@Tag("slow")
 final class RealWeightsTest {
   private static final String LAYER = "onnx::MatMul_798";
   private static final int WORDS = 1000;
